@@ -33,28 +33,6 @@ Guard guardOf(const Write &write) {
     return {write.instruction, base, {{offset, end}}};
 }
 
-static bool isAcquire(const Instruction &instruction) {
-    if (const auto *load = dyn_cast<LoadInst>(&instruction))
-        return load->isVolatile() || isAcquireOrStronger(load->getOrdering());
-    if (const auto *rmw = dyn_cast<AtomicRMWInst>(&instruction))
-        return rmw->isVolatile() || isAcquireOrStronger(rmw->getOrdering());
-    if (const auto *exchange = dyn_cast<AtomicCmpXchgInst>(&instruction))
-        return exchange->isVolatile() || isAcquireOrStronger(exchange->getMergedOrdering());
-    if (const auto *fence = dyn_cast<FenceInst>(&instruction))
-        return isAcquireOrStronger(fence->getOrdering());
-    return false;
-}
-
-// A function that writes memory only through its arguments cannot commit, nor can an intrinsic that calls nothing back.
-bool mayEndEpoch(const Instruction &instruction) {
-    const auto *call = dyn_cast<CallBase>(&instruction);
-    if (!call)
-        return isAcquire(instruction);
-    if (isa<IntrinsicInst>(call))
-        return !(call->hasFnAttr(Attribute::NoCallback) || isa<AnyMemIntrinsic>(call));
-    return call->isInlineAsm() || !(call->onlyReadsMemory() || call->onlyAccessesArgMemory());
-}
-
 using GuardsAt = DenseMap<const Instruction *, SmallVector<Guards::iterator, 2>>;
 
 static GuardsAt guardsByPlace(Guards &guards) {
@@ -86,7 +64,7 @@ static bool join(Guard &earlier, const Guard &later) {
     return true;
 }
 
-unsigned coalesceInBlocks(Guards &guards, Function &function) {
+unsigned coalesceInBlocks(Guards &guards, Function &function, EpochEnds &ends) {
     unsigned count = 0;
     GuardsAt at = guardsByPlace(guards);
     for (BasicBlock &block : function) {
@@ -106,7 +84,7 @@ unsigned coalesceInBlocks(Guards &guards, Function &function) {
                     earlier->second = guard;
                 }
             }
-            if (mayEndEpoch(instruction))
+            if (ends.mayEnd(instruction))
                 open.clear();
         }
     }
@@ -117,7 +95,7 @@ unsigned coalesceInBlocks(Guards &guards, Function &function) {
 // since. A base that is set anew each time round a loop is no exception: the first path into the loop lacks its pieces.
 class Availability {
   public:
-    Availability(Guards &guards, Function &function) : at(guardsByPlace(guards)) {
+    Availability(Guards &guards, Function &function, EpochEnds &ends) : ends(ends), at(guardsByPlace(guards)) {
         for (Guard &guard : guards)
             for (Piece piece : guard.isConstant() ? guard.pieces : ArrayRef<Piece>())
                 facts.push_back({guard.base, piece});
@@ -167,7 +145,7 @@ class Availability {
                                [&](Piece p) { return p.begin <= facts[i].piece.begin && facts[i].piece.end <= p.end; }))
                         known.set(i);
             }
-        if (mayEndEpoch(instruction))
+        if (ends.mayEnd(instruction))
             known.reset();
     }
 
@@ -195,6 +173,7 @@ class Availability {
         }
     }
 
+    EpochEnds &ends;
     GuardsAt at;
     SmallVector<Fact, 32> facts;
     DenseMap<Value *, SmallVector<unsigned, 2>> factsOf;
@@ -202,8 +181,8 @@ class Availability {
     SmallVector<Guards::iterator, 8> dropped;
 };
 
-unsigned dropRepeated(Guards &guards, Function &function) {
-    return Availability(guards, function).drop(guards, function);
+unsigned dropRepeated(Guards &guards, Function &function, EpochEnds &ends) {
+    return Availability(guards, function, ends).drop(guards, function);
 }
 
 } // namespace snapshot

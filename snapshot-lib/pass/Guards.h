@@ -9,6 +9,7 @@
 #ifndef SNAPSHOT_PASS_GUARDS_H
 #define SNAPSHOT_PASS_GUARDS_H
 
+#include "EpochEnds.h"
 #include "Writes.h"
 
 #include <list>
@@ -44,16 +45,13 @@ using Guards = std::list<Guard>;
 
 Guard guardOf(const Write &write);
 
-// A commit may lie behind it.
-bool mayEndEpoch(const llvm::Instruction &instruction);
-
 // Moves guards to the front of loops.
 void hoistFromLoops(Guards &guards, llvm::Function &function, llvm::LoopInfo &loops, llvm::DominatorTree &tree,
-                    llvm::ScalarEvolution &evolution, llvm::TargetTransformInfo &target);
+                    llvm::ScalarEvolution &evolution, llvm::TargetTransformInfo &target, EpochEnds &ends);
 
 // Both take guards away and return how many.
-unsigned coalesceInBlocks(Guards &guards, llvm::Function &function);
-unsigned dropRepeated(Guards &guards, llvm::Function &function);
+unsigned coalesceInBlocks(Guards &guards, llvm::Function &function, EpochEnds &ends);
+unsigned dropRepeated(Guards &guards, llvm::Function &function, EpochEnds &ends);
 
 } // namespace snapshot
 

@@ -23,8 +23,8 @@ namespace {
 class Hoister {
   public:
     Hoister(Guards &guards, Function &function, DominatorTree &tree, ScalarEvolution &evolution,
-            TargetTransformInfo &target)
-        : guards(guards), tree(tree), evolution(evolution), target(target),
+            TargetTransformInfo &target, EpochEnds &ends)
+        : guards(guards), ends(ends), tree(tree), evolution(evolution), target(target),
           expander(evolution, function.getParent()->getDataLayout(), "snapshot") {}
 
     // Innermost loops first, so that a guard that left one loop may leave the next.
@@ -48,7 +48,7 @@ class Hoister {
             return false;
         for (const BasicBlock *block : loop.blocks())
             for (const Instruction &instruction : *block)
-                if (mayEndEpoch(instruction))
+                if (ends.mayEnd(instruction))
                     return false;
         return true;
     }
@@ -107,6 +107,7 @@ class Hoister {
     static constexpr unsigned Budget = 8; // of arithmetic before the loop, in the units of SCEVExpander
 
     Guards &guards;
+    EpochEnds &ends;
     DominatorTree &tree;
     ScalarEvolution &evolution;
     TargetTransformInfo &target;
@@ -116,8 +117,8 @@ class Hoister {
 } // namespace
 
 void hoistFromLoops(Guards &guards, Function &function, LoopInfo &loops, DominatorTree &tree,
-                    ScalarEvolution &evolution, TargetTransformInfo &target) {
-    Hoister hoister(guards, function, tree, evolution, target);
+                    ScalarEvolution &evolution, TargetTransformInfo &target, EpochEnds &ends) {
+    Hoister hoister(guards, function, tree, evolution, target, ends);
     for (Loop *loop : loops)
         hoister.visit(*loop);
 }

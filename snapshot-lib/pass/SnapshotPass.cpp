@@ -34,7 +34,7 @@ using namespace snapshot;
 class Instrumenter {
   public:
     Instrumenter(Module &module, FunctionAnalysisManager &analyses)
-        : module(module), context(module.getContext()), analyses(analyses) {
+        : module(module), context(module.getContext()), analyses(analyses), ends(module) {
         Type *word = Type::getInt64Ty(context);
         base = declareGlobal("__snapshot_base", word);
         size = declareGlobal("__snapshot_size", word);
@@ -90,11 +90,11 @@ class Instrumenter {
             hoistFromLoops(guards, function, analyses.getResult<LoopAnalysis>(function),
                            analyses.getResult<DominatorTreeAnalysis>(function),
                            analyses.getResult<ScalarEvolutionAnalysis>(function),
-                           analyses.getResult<TargetIRAnalysis>(function));
+                           analyses.getResult<TargetIRAnalysis>(function), ends);
         if (!NoCoalesce)
-            counts.coalesced = coalesceInBlocks(guards, function);
+            counts.coalesced = coalesceInBlocks(guards, function, ends);
         if (!NoElideRepeated)
-            counts.repeated = dropRepeated(guards, function);
+            counts.repeated = dropRepeated(guards, function, ends);
         for (const Guard &guard : guards) {
             (guard.isHoisted ? counts.hoisted : counts.instrumented)++;
             emit(guard);
@@ -211,6 +211,7 @@ class Instrumenter {
     Module &module;
     LLVMContext &context;
     FunctionAnalysisManager &analyses;
+    EpochEnds ends;
     GlobalVariable *base, *size;
     FunctionCallee logFunction;
     std::map<const Function *, Counts> countsOf;

@@ -39,6 +39,12 @@ void epochs_count(const struct region *region, struct snapshot_stats *stats);
 /* The calling thread waits for other threads: checkpoints do not wait for it until it announces a store. */
 void epochs_wait(void);
 
+/* The calling thread ends. The lock of all files is held, so that no file is closed meanwhile. */
+void epochs_thread_end(void);
+
+/* For thread_is_at_work(). */
+bool epochs_are_at_work(const struct region *region);
+
 #else
 
 static inline bool epochs_are_kept(const struct region *region) {
@@ -70,6 +76,11 @@ static inline void epochs_count(const struct region *region, struct snapshot_sta
     (void)stats;
 }
 static inline void epochs_wait(void) {}
+static inline void epochs_thread_end(void) {}
+static inline bool epochs_are_at_work(const struct region *region) {
+    (void)region;
+    return false;
+}
 
 #endif
 

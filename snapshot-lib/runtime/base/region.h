@@ -90,7 +90,7 @@ struct region {
     atomic_uint sleepers;
     ON_A_LINE pthread_mutex_t mutex; /* held by commits and rollbacks */
     pthread_rwlock_t contents; /* as an inode's lock: shared by reads and commits by descriptor, and had alone by calls
-                                  that write, resize or move; taken before the mutex and before `regions_mutex` */
+                                  that write, resize or move; taken before the mutex and before the lock of all files */
     int data_fd;               /* descriptor of a file that snapshot_map() opened, else -1 */
     int lock_fd;               /* descriptor of the file that holds its lock; -1: only the log is locked */
     struct file_identity identity;

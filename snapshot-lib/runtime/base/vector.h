@@ -3,6 +3,7 @@
 #ifndef SNAPSHOT_VECTOR_H
 #define SNAPSHOT_VECTOR_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,16 +21,24 @@ void *memory_map(size_t bytes);
 void vector_grow(struct vector *vector, size_t bytes);
 void vector_free(struct vector *vector);
 
-/* Append an item and return its place; all items have this size. */
-static inline void *vector_push(struct vector *vector, size_t item_bytes) {
-    size_t offset = vector->count++ * item_bytes;
+/* Make space for another item and return its place; all items have this size. */
+static inline void *vector_place(struct vector *vector, size_t item_bytes) {
+    size_t offset = vector->count * item_bytes;
     if (__builtin_expect(offset + item_bytes > vector->capacity_bytes, 0))
         vector_grow(vector, offset + item_bytes);
     return (uint8_t *)vector->items + offset;
 }
 
+/* The item at vector_place() is complete. Counted last: a signal handler may leave the push for good, and the program
+ * may commit then. */
+static inline void vector_add(struct vector *vector) {
+    atomic_signal_fence(memory_order_release);
+    vector->count++;
+}
+
 static inline void vector_push_word(struct vector *vector, uint64_t word) {
-    *(uint64_t *)vector_push(vector, sizeof(word)) = word;
+    *(uint64_t *)vector_place(vector, sizeof(word)) = word;
+    vector_add(vector);
 }
 
 static inline uint64_t vector_word(const struct vector *vector, size_t index) {

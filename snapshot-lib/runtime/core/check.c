@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/uncancelled.h"
 #include "commit.h"
 #include "log/format.h"
 #include "regions.h"
@@ -49,14 +50,16 @@ static uint64_t page_check(struct region *region, uint64_t page) {
         memcpy(region->shadow + line * LINE_BYTES, region->working + line * LINE_BYTES, LINE_BYTES);
     }
     if (escaped > 0)
-        REPORT("snapshot: check: %s: page %lu: %lu line(s) were written and not tracked, first line %zu, byte %zu "
-               "(address %p): compile what wrote it with snapcc, or announce it with snapshot_log_range()\n",
-               region->path, page, escaped, first / LINE_BYTES, first, (void *)(region->working + first));
+        dprintf(STDERR_FILENO,
+                "snapshot: check: %s: page %lu: %lu line(s) were written and not tracked, first line %zu, byte %zu "
+                "(address %p): compile what wrote it with snapcc, or announce it with snapshot_log_range()\n",
+                region->path, page, escaped, first / LINE_BYTES, first, (void *)(region->working + first));
     return escaped;
 }
 
 /* Before a commit: verify that every line that was not announced is unchanged. */
 void check_commit(struct region *region) {
+    UNCANCELLED; /* messages */
     const uint64_t pages = (region->bytes + SNAPSHOT_PAGE - 1) / SNAPSHOT_PAGE;
     uint64_t escaped = 0;
     for (uint64_t page = 0; page < pages; page++)
@@ -76,6 +79,7 @@ void check_discard(struct region *region, const char *why) {
     uint64_t lines = 0, first = 0;
     if (!region->shadow || region->inherited)
         return;
+    UNCANCELLED;
     region_publish(region);
     for (uint64_t at = 0; at < region->bytes; at += LINE_BYTES) {
         uint64_t bytes = region->bytes - at < LINE_BYTES ? region->bytes - at : LINE_BYTES;
@@ -83,9 +87,11 @@ void check_discard(struct region *region, const char *why) {
             first = lines++ == 0 ? at : first;
     }
     if (lines > 0)
-        REPORT("snapshot: check: %s: %lu line(s) were stored and not committed, first at byte %lu of page %lu, and are "
-               "discarded: %s: call msync() or fsync() first\n",
-               region->path, lines, first % SNAPSHOT_PAGE, first / SNAPSHOT_PAGE, why);
+        dprintf(
+            STDERR_FILENO,
+            "snapshot: check: %s: %lu line(s) were stored and not committed, first at byte %lu of page %lu, and are "
+            "discarded: %s: call msync() or fsync() first\n",
+            region->path, lines, first % SNAPSHOT_PAGE, first / SNAPSHOT_PAGE, why);
 }
 
 /* After a commit: the next transaction has announced nothing yet. */

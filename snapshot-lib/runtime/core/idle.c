@@ -81,7 +81,7 @@ static __attribute__((noinline)) void idle_close_aloud(struct region *region, co
     char path[PATH_MAX];
     snprintf(path, sizeof(path), "%s", region->path);
     if (idle_close(region, why) < 0)
-        REPORT("snapshot: %s: its log is damaged, and the file lacks what only the log had\n", path);
+        dprintf(STDERR_FILENO, "snapshot: %s: its log is damaged, and the file lacks what only the log had\n", path);
 }
 
 /* Close an idle file without descriptors, now or when the calls that use it have ended: the last one finds the note. */
@@ -141,9 +141,10 @@ static bool make_room(void) {
         if (can_close(&regions[i]) && (!oldest || regions[i].idle_since < oldest->idle_since))
             oldest = &regions[i];
     if (oldest) {
-        REPORT("snapshot: %s: is not mapped and makes room for another file: what was stored to it and not committed "
-               "is discarded; call msync() before munmap(), or close the file\n",
-               oldest->path);
+        dprintf(STDERR_FILENO,
+                "snapshot: %s: is not mapped and makes room for another file: what was stored to it and not committed "
+                "is discarded; call msync() before munmap(), or close the file\n",
+                oldest->path);
         idle_close_aloud(oldest, "another file needs its place");
     }
     regions_unlock();

@@ -32,21 +32,30 @@ struct region regions[REGIONS_MAX];
 static uint64_t generation_last;
 /* Recursive: mmap() opens files, and close() closes idle ones, with the mutex held. */
 static pthread_mutex_t regions_mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-static unsigned regions_depth; /* number of times that the thread with the mutex has taken it */
+/* Of the thread with the mutex: how often it has taken the mutex, and whether it could be cancelled before. It cannot
+ * be meanwhile, because many calls on files and streams are cancellation points. */
+static unsigned regions_depth;
+static int regions_cancel_state;
 
 void regions_lock(void) {
     pthread_mutex_lock(&regions_mutex);
-    regions_depth++;
+    if (regions_depth++ == 0)
+        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &regions_cancel_state);
 }
 
 void regions_unlock(void) {
-    regions_depth--;
+    bool is_last = --regions_depth == 0;
+    int before = regions_cancel_state;
     pthread_mutex_unlock(&regions_mutex);
+    if (is_last)
+        pthread_setcancelstate(before, NULL);
 }
 
+/* The thread that forked has the mutex in the child, too. */
 void regions_lock_inherit(void) {
     regions_mutex = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
     regions_depth = 0;
+    pthread_setcancelstate(regions_cancel_state, NULL);
 }
 
 static uint64_t offset_in(const struct region *region, const void *address) {
@@ -401,15 +410,19 @@ int region_invalidate(struct region *region) {
 
 /*
  * A program that ends need not unmap its files: readers of the files then find the committed content. The lock is
- * needed, because threads that still run may open, move and close files.
+ * needed, because threads that still run may open, move and close files. If a signal handler ends the program, and has
+ * interrupted the library at work on a file, the file and its log stay as a crash would leave them.
  */
 __attribute__((destructor)) void regions_publish_at_exit(void) {
+    if (mutex_is_own(&regions_mutex))
+        return;
     regions_lock();
     for (size_t i = 0; i < REGIONS_MAX; i++)
-        if (regions[i].in_use && !regions[i].inherited) {
+        if (regions[i].in_use && !regions[i].inherited && !thread_is_at_work(&regions[i])) {
             check_discard(&regions[i], "the program ends");
             if (region_publish(&regions[i]) < 0)
-                REPORT("snapshot: %s: its log is damaged, and the file lacks what only the log had\n", regions[i].path);
+                dprintf(STDERR_FILENO, "snapshot: %s: its log is damaged, and the file lacks what only the log had\n",
+                        regions[i].path);
         }
     regions_unlock();
 }

@@ -8,16 +8,6 @@
 /* Names the tracked file that region_use() returned, or NULL. While the name is in scope, no other thread closes it. */
 #define USE_REGION(name, used) struct region *name __attribute__((cleanup(region_unuse))) = (used)
 
-/* Print a message. dprintf() alone is a cancellation point, and a thread that ended in it would leave mutexes locked.
- */
-#define REPORT(...)                                                                                                    \
-    do {                                                                                                               \
-        int cancel_state;                                                                                              \
-        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);                                                 \
-        dprintf(STDERR_FILENO, __VA_ARGS__);                                                                           \
-        pthread_setcancelstate(cancel_state, NULL);                                                                    \
-    } while (0)
-
 /* region.c */
 struct region *region_find(const void *address);
 struct region *region_of_span(const void *address);

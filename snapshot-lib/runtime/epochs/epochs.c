@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/uncancelled.h"
 #include "core/commit.h"
 #include "core/regions.h"
 #include "protocol/protocols.h"
@@ -24,6 +25,12 @@ static const struct snapshot_epochs by_call = {
     .period_ns = SNAPSHOT_EPOCHS_BY_CALL, .timeout_ns = 1000000000, .now_ns = monotonic_ns};
 
 uint64_t epochs_now(const struct epochs *epochs) { return epochs->options.now_ns(); }
+
+/* Stores wait here, too, and no store is a cancellation point. */
+void epochs_await(struct epochs *epochs) {
+    UNCANCELLED;
+    pthread_cond_wait(&epochs->changed, &epochs->mutex);
+}
 
 bool epochs_are_kept(const struct region *region) { return region->protocol == &protocol_epoch; }
 

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/epochs.h"
+#include "base/uncancelled.h"
 #include "core/commit.h"
 #include "core/regions.h"
 #include "log/persist.h"
@@ -34,10 +35,7 @@ static void member_remove(struct epochs *epochs, struct member *gone) {
     pthread_cond_broadcast(&epochs->changed);
 }
 
-/* Runs at the end of a thread. The lock keeps the file from being closed meanwhile. */
-static void thread_end(void *unused) {
-    (void)unused;
-    regions_lock();
+void epochs_thread_end(void) {
     for (size_t i = 0; i < REGIONS_MAX; i++) {
         if (!regions[i].in_use || regions[i].inherited || !has_entered(&regions[i]))
             continue;
@@ -45,31 +43,29 @@ static void thread_end(void *unused) {
         member_remove(&epochs_all[i], &members_own[i]);
         pthread_mutex_unlock(&epochs_all[i].mutex);
     }
-    regions_unlock();
 }
-
-static pthread_key_t thread_end_key;
-static pthread_once_t thread_end_once = PTHREAD_ONCE_INIT;
-
-static void thread_end_register(void) { (void)pthread_key_create(&thread_end_key, thread_end); }
 
 void member_enter(struct region *region) {
     struct epochs *epochs = epochs_of(region);
     struct member *member = own(region);
     if (member_is_active(region))
         return;
-    pthread_once(&thread_end_once, thread_end_register);
-    pthread_setspecific(thread_end_key, member);
     struct thread_log *log = thread_log_get(region);
     pthread_mutex_lock(&epochs->mutex);
     while (epochs->gathering)
-        pthread_cond_wait(&epochs->changed, &epochs->mutex);
+        epochs_await(epochs);
     if (!has_entered(region)) {
         *member = (struct member){.generation = region->generation, .log = log, .next = epochs->members};
         epochs->members = member;
     }
     member->idle = false;
     pthread_mutex_unlock(&epochs->mutex);
+}
+
+bool epochs_are_at_work(const struct region *region) {
+    const struct epochs *epochs = epochs_of(region);
+    return epochs_are_kept(region) && (mutex_is_own(&epochs->mutex) || mutex_is_own(&epochs->replaying) ||
+                                       (has_entered(region) && own(region)->parked));
 }
 
 static void member_idles(struct region *region) {
@@ -95,7 +91,7 @@ static int park(struct epochs *epochs, struct member *member) {
     pthread_cond_broadcast(&epochs->changed);
     while (epochs->rounds == round) {
         if (!member->writes) {
-            pthread_cond_wait(&epochs->changed, &epochs->mutex);
+            epochs_await(epochs);
             continue;
         }
         pthread_mutex_unlock(&epochs->mutex);
@@ -125,6 +121,7 @@ static void wait_a_little(struct epochs *epochs) {
     until.tv_nsec += slice_ns;
     until.tv_sec += until.tv_nsec / ns_per_s;
     until.tv_nsec %= ns_per_s;
+    UNCANCELLED;
     (void)pthread_cond_timedwait(&epochs->changed, &epochs->mutex, &until);
 }
 
@@ -188,7 +185,7 @@ void lists_write(struct region *region) {
             epoch_list_write(thread);
     pthread_mutex_lock(&epochs->mutex);
     while (epochs->writers > 0)
-        pthread_cond_wait(&epochs->changed, &epochs->mutex);
+        epochs_await(epochs);
     pthread_mutex_unlock(&epochs->mutex);
 }
 
@@ -223,7 +220,7 @@ int epochs_commit(struct region *region) {
     struct member *member = member_is_active(region) ? own(region) : NULL;
     pthread_mutex_lock(&epochs->mutex);
     while (epochs->gathering && !member)
-        pthread_cond_wait(&epochs->changed, &epochs->mutex);
+        epochs_await(epochs);
     if (epochs->gathering) {
         int status = park(epochs, member);
         pthread_mutex_unlock(&epochs->mutex);

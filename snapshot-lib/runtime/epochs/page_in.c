@@ -20,6 +20,7 @@
 
 #include "base/arena.h"
 #include "base/epochs.h"
+#include "base/uncancelled.h"
 #include "protocol/protocols.h"
 #include "state.h"
 
@@ -67,6 +68,7 @@ static void *pager_thread(void *argument) {
 }
 
 static int refuse(const struct region *region, int error, const char *why) {
+    UNCANCELLED;
     fprintf(stderr, "snapshot: %s: %s: map it without SNAPSHOT_EPOCH_LAZY\n", region->path, why);
     return error;
 }
@@ -127,6 +129,7 @@ void epochs_release(struct region *region) {
     const uint64_t one = 1;
     if (!pager->region)
         return;
+    UNCANCELLED;
     if (!region->inherited && syscall(SYS_write, pager->end, &one, sizeof(one)) == sizeof(one))
         pthread_join(pager->thread, NULL);
     syscall(SYS_close, pager->end);

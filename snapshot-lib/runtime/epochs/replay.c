@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <signal.h>
 
+#include "base/uncancelled.h"
 #include "log/persist.h"
 #include "protocol/blocks.h"
 #include "protocol/lines.h"
@@ -88,7 +89,7 @@ static void *replayer(void *argument) {
     pthread_mutex_lock(&epochs->mutex);
     while (!epochs->replayer_ends) {
         if (!is_behind(epochs)) {
-            pthread_cond_wait(&epochs->changed, &epochs->mutex);
+            epochs_await(epochs);
             continue;
         }
         pthread_mutex_unlock(&epochs->mutex);
@@ -118,6 +119,7 @@ void replayer_end(struct epochs *epochs) {
     epochs->has_replayer = false;
     pthread_cond_broadcast(&epochs->changed);
     pthread_mutex_unlock(&epochs->mutex);
+    UNCANCELLED;
     if (has_one)
         pthread_join(epochs->replayer, NULL);
 }
@@ -140,7 +142,7 @@ static int replay_until(struct epochs *epochs, uint64_t epoch) {
     pthread_mutex_lock(&epochs->mutex);
     while (epochs->replayed < epoch && is_behind(epochs)) {
         if (epochs->has_replayer) {
-            pthread_cond_wait(&epochs->changed, &epochs->mutex);
+            epochs_await(epochs);
             continue;
         }
         pthread_mutex_unlock(&epochs->mutex);

@@ -57,6 +57,7 @@ extern struct epochs epochs_all[REGIONS_MAX];
 static inline struct epochs *epochs_of(const struct region *region) { return &epochs_all[region - regions]; }
 
 /* epochs.c */
+void epochs_await(struct epochs *epochs); /* waits for a change; the mutex is held */
 struct region *epochs_region(const void *address, int *status);
 uint64_t epochs_now(const struct epochs *epochs);
 

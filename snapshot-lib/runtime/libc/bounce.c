@@ -39,6 +39,7 @@ static size_t mapped_part(const void *target, size_t bytes) {
 void *bounce_begin(struct bounce *bounce, void *target, size_t bytes, bool stores_changes) {
     bounce->bytes = stores_changes ? mapped_part(target, bytes) : bytes;
     bounce->written = 0;
+    bounce->item_bytes = bounce->bytes;
     bounce->stores_changes = stores_changes;
     bounce->copy = NULL;
     bounce->target = NULL;
@@ -50,16 +51,15 @@ void *bounce_begin(struct bounce *bounce, void *target, size_t bytes, bool store
     }
     if (stores_changes) {
         memcpy(bounce->copy, target, bounce->bytes);
-        memcpy(bounce->copy + bounce->bytes, target, bounce->bytes);
+        memcpy(bounce->copy + bounce->bytes, bounce->copy, bounce->bytes); /* other threads may change the target */
     }
     bounce->target = target;
     return bounce->copy;
 }
 
 /* Stores the bytes from the first change to the last: the call was free to write all bytes between. */
-static void changes_store(const struct bounce *bounce) {
+static void changes_store(const struct bounce *bounce, size_t begin, size_t end) {
     const uint8_t *now = bounce->copy, *before = bounce->copy + bounce->bytes;
-    size_t begin = 0, end = bounce->bytes;
     while (begin < end && now[begin] == before[begin])
         begin++;
     while (end > begin && now[end - 1] == before[end - 1])
@@ -68,10 +68,18 @@ static void changes_store(const struct bounce *bounce) {
         store_tracked(bounce->target + begin, now + begin, end - begin);
 }
 
+static void items_store(const struct bounce *bounce) {
+    for (size_t begin = 0, end; begin < bounce->bytes; begin = end) {
+        size_t left = bounce->bytes - begin;
+        end = begin + (left < bounce->item_bytes ? left : bounce->item_bytes);
+        changes_store(bounce, begin, end);
+    }
+}
+
 void bounce_land(struct bounce *bounce) {
     int error = errno;
     if (bounce->stores_changes)
-        changes_store(bounce);
+        items_store(bounce);
     else if (bounce->written > 0)
         store_tracked(bounce->target, bounce->copy, bounce->written < bounce->bytes ? bounce->written : bounce->bytes);
     if (!is_small(bounce))

@@ -21,6 +21,7 @@ struct bounce {
     uint8_t *copy;
     size_t bytes;
     size_t written;      /* by the call, from the beginning */
+    size_t item_bytes;   /* of an array of which the call writes a part of each item; else all bytes */
     bool stores_changes; /* the written length is unknown: compare with the content before the call */
     _Alignas(16) uint8_t small[2 * BOUNCE_SMALL_BYTES];
 };
@@ -54,6 +55,10 @@ static inline void *bounce_of(struct bounce *bounce, void *target, size_t bytes,
     BOUNCE(pointer##_aside);                                                                                           \
     (pointer) = bounce_of(&pointer##_aside, (void *)(pointer), bytes, true)
 #define ASIDE(pointer) ASIDE_BYTES(pointer, sizeof(*(pointer)))
+/* For an array: of each item only the part that the call has changed is stored. Other threads may store to the rest. */
+#define ASIDE_ITEMS(pointer, count)                                                                                    \
+    ASIDE_BYTES(pointer, (count) * sizeof(*(pointer)));                                                                \
+    pointer##_aside.item_bytes = sizeof(*(pointer))
 
 /* Wraps a function that returns how many of up to `most` units it wrote to `to`. */
 #define WRAPPER_READS(type, name, parameters, arguments, most, unit_bytes)                                             \

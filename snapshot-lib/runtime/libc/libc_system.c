@@ -78,10 +78,20 @@ WRAPPER_VOID(cfmakeraw, (struct termios * termios_p), (termios_p), OUT(termios_p
 WRAPPER(int, cfsetispeed, (struct termios * termios_p, speed_t speed), (termios_p, speed), OUT(termios_p))
 WRAPPER(int, cfsetospeed, (struct termios * termios_p, speed_t speed), (termios_p, speed), OUT(termios_p))
 WRAPPER(int, cfsetspeed, (struct termios * termios_p, speed_t speed), (termios_p, speed), OUT(termios_p))
+
+/* Calls with offsets in memory. With O_SYNC they commit, possibly the file that has the offset. */
 WRAPPER(ssize_t, copy_file_range,
         (int infd, __off64_t *pinoff, int outfd, __off64_t *poutoff, size_t length, unsigned int flags),
-        (infd, pinoff, outfd, poutoff, length, flags), OUT(pinoff);
-        OUT(poutoff))
+        (infd, pinoff, outfd, poutoff, length, flags), ASIDE(pinoff);
+        ASIDE(poutoff))
+WRAPPER(ssize_t, sendfile, (int out_fd, int in_fd, off_t *offset, size_t count), (out_fd, in_fd, offset, count),
+        ASIDE(offset))
+WRAPPER(ssize_t, sendfile64, (int out_fd, int in_fd, __off64_t *offset, size_t count), (out_fd, in_fd, offset, count),
+        ASIDE(offset))
+WRAPPER(__ssize_t, splice, (int fdin, __off64_t *offin, int fdout, __off64_t *offout, size_t len, unsigned int flags),
+        (fdin, offin, fdout, offout, len, flags), ASIDE(offin);
+        ASIDE(offout))
+
 WRAPPER(char *, ctermid, (char *s), (s), writes(s, L_ctermid))
 WRAPPER(char *, cuserid, (char *s), (s), writes(s, L_ctermid))
 WRAPPER(int, dladdr, (const void *address, Dl_info *info), (address, info), OUT(info))
@@ -225,10 +235,6 @@ WRAPPER(int, sched_getaffinity, (__pid_t pid, size_t cpusetsize, cpu_set_t *cpus
         writes(cpuset, cpusetsize))
 WRAPPER(int, sched_getparam, (__pid_t pid, struct sched_param *param), (pid, param), OUT(param))
 WRAPPER(int, sched_rr_get_interval, (__pid_t pid, struct timespec *t), (pid, t), OUT(t))
-WRAPPER(ssize_t, sendfile, (int out_fd, int in_fd, off_t *offset, size_t count), (out_fd, in_fd, offset, count),
-        OUT(offset))
-WRAPPER(ssize_t, sendfile64, (int out_fd, int in_fd, __off64_t *offset, size_t count), (out_fd, in_fd, offset, count),
-        OUT(offset))
 WRAPPER(int, sendmmsg, (int fd, struct mmsghdr *vmessages, unsigned int vlen, int flags), (fd, vmessages, vlen, flags),
         writes(vmessages, vlen * sizeof(*vmessages)))
 WRAPPER(int, shmctl, (int shmid, int cmd, struct shmid_ds *buf), (shmid, cmd, buf), OUT(buf))
@@ -242,9 +248,6 @@ WRAPPER(int, sigfillset, (sigset_t * set), (set), OUT(set))
 WRAPPER(int, sigorset, (sigset_t * set, const sigset_t *left, const sigset_t *right), (set, left, right), OUT(set))
 WRAPPER(int, sigpending, (sigset_t * set), (set), OUT(set))
 WRAPPER(int, sigprocmask, (int how, const sigset_t *set, sigset_t *oset), (how, set, oset), OUT(oset))
-WRAPPER(__ssize_t, splice, (int fdin, __off64_t *offin, int fdout, __off64_t *offout, size_t len, unsigned int flags),
-        (fdin, offin, fdout, offout, len, flags), OUT(offin);
-        OUT(offout))
 WRAPPER(int, statfs64, (const char *file, struct statfs64 *buf), (file, buf), OUT(buf))
 WRAPPER(int, statvfs64, (const char *file, struct statvfs64 *buf), (file, buf), OUT(buf))
 WRAPPER(int, tcgetattr, (int fd, struct termios *termios_p), (fd, termios_p), OUT(termios_p))

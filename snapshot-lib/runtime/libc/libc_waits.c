@@ -216,12 +216,12 @@ WRAPPER(int, accept4, (int fd, struct sockaddr *from, socklen_t *bytes, int flag
         ASIDE_ADDRESS(from, bytes))
 
 WRAPPER(int, poll, (struct pollfd * fds, nfds_t count, int wait_ms), (fds, count, wait_ms), thread_waits();
-        ASIDE_BYTES(fds, count * sizeof(*fds)))
+        ASIDE_ITEMS(fds, count))
 WRAPPER_CHECKED(int, poll, (struct pollfd * fds, nfds_t count, int wait_ms, size_t room), (fds, count, wait_ms),
                 count * sizeof(*fds))
 WRAPPER(int, ppoll, (struct pollfd * fds, nfds_t count, const struct timespec *wait, const sigset_t *mask),
         (fds, count, wait, mask), thread_waits();
-        ASIDE_BYTES(fds, count * sizeof(*fds)))
+        ASIDE_ITEMS(fds, count))
 WRAPPER_CHECKED(int, ppoll,
                 (struct pollfd * fds, nfds_t count, const struct timespec *wait, const sigset_t *mask, size_t room),
                 (fds, count, wait, mask), count * sizeof(*fds))

@@ -24,8 +24,8 @@
 
 #define LOG_INITIAL_BYTES (LOG_CHUNKS_OFFSET + (uint64_t)LOG_CHUNKS_INITIAL * CHUNK_BYTES)
 
-/* The log of the file that is being opened, and a name that only one step needs. `regions_mutex` is held. They are not
- * on the stack, because a thread may have a stack of 16 KiB. */
+/* The log of the file that is being opened, and a name that only one step needs. The lock of all files is held. They
+ * are not on the stack, because a thread may have a stack of 16 KiB. */
 static char log_path[PATH_MAX], step_path[PATH_MAX];
 
 /* The files of the library are opened, synchronised and closed by system calls. A libc function may be a cancellation

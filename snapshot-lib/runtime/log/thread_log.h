@@ -174,6 +174,11 @@ void thread_leaves(void);
 void thread_rests(void);
 void thread_waits(void);
 
+/* True if a signal handler that the calling thread runs has interrupted an announcement, a commit or another call of
+ * the thread for this file, and other threads may be waiting for it. */
+bool thread_is_at_work(const struct region *region);
+bool mutex_is_own(const pthread_mutex_t *mutex); /* the calling thread holds it */
+
 /* The commit has taken the log: later changes belong to the next epoch. */
 void log_epoch_end(struct thread_log *thread);
 

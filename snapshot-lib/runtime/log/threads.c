@@ -19,11 +19,13 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/epochs.h"
 
 _Thread_local struct thread_slot thread_slots[REGIONS_MAX];
 static _Thread_local struct presence *presence_own __attribute__((tls_model("initial-exec")));
@@ -89,6 +91,7 @@ static void thread_end(void *unused) {
     (void)unused;
     thread_leaves();
     regions_lock();
+    epochs_thread_end(); /* first: another thread may adopt the log of a thread that is no member any more */
     for (size_t i = 0; i < REGIONS_MAX; i++) {
         struct thread_slot *slot = &thread_slots[i];
         if (slot->log && regions[i].in_use && regions[i].generation == slot->generation) {
@@ -104,7 +107,23 @@ static void thread_end(void *unused) {
 static pthread_key_t thread_end_key;
 static pthread_once_t thread_end_once = PTHREAD_ONCE_INIT;
 
-static void thread_end_register(void) { (void)pthread_key_create(&thread_end_key, thread_end); }
+static void thread_end_key_create(void) {
+    if (pthread_key_create(&thread_end_key, thread_end) != 0)
+        abort();
+}
+
+/* Runs before the program creates keys of its own, of which it may take all. A value of one of the first keys also
+ * needs no memory, which libc would allocate by the program's calloc(). */
+static __attribute__((constructor(101))) void thread_end_register(void) {
+    pthread_once(&thread_end_once, thread_end_key_create);
+}
+
+/* Aborts if the end of the thread would pass unnoticed, because a store cannot report an error. */
+static void thread_end_await(void) {
+    thread_end_register();
+    if (pthread_setspecific(thread_end_key, &thread_end_key) != 0)
+        abort();
+}
 
 static struct thread_log *thread_log_create(struct region *region) {
     struct thread_log *thread = memory_map(sizeof(*thread));
@@ -141,15 +160,16 @@ struct thread_log *thread_log_get(struct region *region) {
     struct thread_slot *slot = &thread_slots[region - regions];
     if (slot->log && slot->generation == region->generation)
         return slot->log;
-    pthread_once(&thread_end_once, thread_end_register);
-    pthread_setspecific(thread_end_key, slot);
-    if (!presence_own)
+    bool is_first = !presence_own;
+    if (is_first)
         presence_own = presence_take();
     slot->log = thread_log_adopt(region);
     if (!slot->log)
         slot->log = thread_log_create(region);
     slot->generation = region->generation;
     slot->tag = LINE_NO_TAG;
+    if (is_first) /* last: the program's calloc() may store to the file, and then finds the log */
+        thread_end_await();
     return slot->log;
 }
 
@@ -217,7 +237,10 @@ struct thread_log *announce_begin_slowly(struct region *region) {
     return thread;
 }
 
-static void announcement_await(struct thread_log *thread) {
+/* An announcement of the calling thread is over, even if the handler of a signal did not return to it. */
+static void announcement_await(struct thread_log *thread, const struct thread_log *own) {
+    if (thread == own)
+        atomic_store_explicit(&thread->announcing, false, memory_order_relaxed);
     for (unsigned spin = 0; atomic_load(&thread->announcing); spin++)
         if (spin < SPINS)
             relax();
@@ -241,13 +264,22 @@ static bool joins_group(struct thread_log *thread) {
     return true;
 }
 
+/* glibc notes the owner, and has no call that returns it. */
+bool mutex_is_own(const pthread_mutex_t *mutex) { return mutex->__data.__owner == gettid(); }
+
+bool thread_is_at_work(const struct region *region) {
+    const struct thread_log *own = thread_log_own(region);
+    bool is_awaited = own && (atomic_load(&own->announcing) || atomic_load(&own->call) != 0);
+    return is_awaited || mutex_is_own(&region->mutex) || epochs_are_at_work(region);
+}
+
 /* A log that is created from now on is empty until announcements resume. */
 bool announcements_stop(struct region *region, bool joins) {
     const struct thread_log *own = thread_log_own(region);
     bool any = false;
     atomic_store(&region->collecting, true);
     for_each_thread (thread, region) {
-        announcement_await(thread);
+        announcement_await(thread, own);
         bool is_joined = joins && thread != own && joins_group(thread);
         region->group.any |= is_joined;
         if (thread == own || is_joined || !is_inside(thread))

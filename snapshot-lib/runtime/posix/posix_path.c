@@ -43,8 +43,8 @@ static bool is_below(const char *path, const char *entry) {
     return strncmp(path, resolved, length) == 0 && (path[length] == '/' || path[length] == '\0');
 }
 
-/* SNAPSHOT_DIR lists directories and files, separated by colons. Called with `regions_mutex`, which protects the static
- * paths. They are not on the stack, because a thread may have a stack of 16 KiB. */
+/* SNAPSHOT_DIR lists directories and files, separated by colons. Called with the lock of all files, which protects the
+ * static paths. They are not on the stack, because a thread may have a stack of 16 KiB. */
 bool is_listed(const char *path) {
     const char *entry = getenv("SNAPSHOT_DIR");
     while (entry && *entry) {
@@ -102,6 +102,6 @@ int file_open(int fd, const char *path, unsigned flags, const void *hint, uint64
     struct open_request request = {.fd = fd, .path = path, .flags = flags, .hint = hint, .room_bytes = room_bytes};
     int status = region_open_making_room(&request, out);
     if (status < 0)
-        REPORT("snapshot: %s: %s; %s\n", path, strerrordesc_np(-status), fix_for(-status));
+        dprintf(STDERR_FILENO, "snapshot: %s: %s; %s\n", path, strerrordesc_np(-status), fix_for(-status));
     return status;
 }

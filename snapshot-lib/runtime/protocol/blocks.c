@@ -56,8 +56,10 @@ static int block_stream(struct thread_log *thread, struct block *block) {
 /* Stream the block and empty it. If earlier blocks wait or the log has no space, keep a copy instead; the commit tries
  * again and reports -ENOSPC. */
 static void block_stream_or_keep(struct thread_log *thread) {
-    if (thread->waiting.count > 0 || block_stream(thread, &thread->block) < 0)
-        *(struct block *)vector_push(&thread->waiting, sizeof(struct block)) = thread->block;
+    if (thread->waiting.count > 0 || block_stream(thread, &thread->block) < 0) {
+        *(struct block *)vector_place(&thread->waiting, sizeof(struct block)) = thread->block;
+        vector_add(&thread->waiting);
+    }
     thread->block.header.line_count = 0;
     thread->block_words = 0;
 }

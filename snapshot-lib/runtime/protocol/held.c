@@ -24,7 +24,8 @@ bool held_add(struct region *region, uint64_t line) {
     if (held->place[line])
         return false;
     vector_push_word(&held->lines, line);
-    line_copy(vector_push(&held->contents, LINE_BYTES), region->working + line * LINE_BYTES);
+    line_copy(vector_place(&held->contents, LINE_BYTES), region->working + line * LINE_BYTES);
+    vector_add(&held->contents);
     held->place[line] = (uint32_t)held->lines.count;
     return true;
 }

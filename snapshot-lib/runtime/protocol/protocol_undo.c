@@ -274,8 +274,10 @@ static int data_write(struct region *region) {
     int status = region_each_log(region, list_of_log);
     if (status == 0)
         return region_each_log(region, list_write);
-    for_each_thread (thread, region)
+    for_each_thread (thread, region) {
         lines_unlist(thread);
+        thread->held_lines.count = 0; /* nothing is carried */
+    }
     return status;
 }
 
@@ -331,7 +333,8 @@ static int rollback_nv(struct region *region) {
 }
 
 static void collect_entry(void *context, struct entry entry) {
-    *(struct entry *)vector_push(context, sizeof(entry)) = entry;
+    *(struct entry *)vector_place(context, sizeof(entry)) = entry;
+    vector_add(context);
 }
 
 static void collect_block(void *context, const struct block *block) { block_entries(block, collect_entry, context); }

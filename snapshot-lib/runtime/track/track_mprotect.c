@@ -6,7 +6,8 @@
  * The first store to a page since the last commit costs a signal and a system call; a commit costs one system call for
  * each run of open pages. System calls that write to a page that is not open fail with EFAULT; announce such writes
  * with snapshot_log_range(). A program that handles SIGSEGV itself must install its handler before it maps a file:
- * signals that are not caused by a store to a tracked file go to the handler that was installed before.
+ * signals that are not caused by a store to a tracked file go to the handler that was installed before. A blocked
+ * signal would end the process at such a store, so the calls that block signals leave out SIGSEGV.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -19,11 +20,13 @@
 
 #include "base/arena.h"
 #include "log/format.h"
+#include "posix/posix.h"
 #include "trackers.h"
 
 #define PAGES_MAX (DATA_BYTES_MAX / SNAPSHOT_PAGE)
 
 enum { CLOSED = 0, OPEN = 1 };
+enum { LIBC_SIGNAL = 32, LIBC_SIGNAL_NEXT }; /* libc sends them to threads, and lets nobody block them */
 
 /* A signal handler reads this in any thread, so it is kept apart from struct region. */
 static struct watch {
@@ -101,8 +104,43 @@ static void on_fault(int number, siginfo_t *info, void *context) {
     errno = saved;
 }
 
+static int mask_set(int how, const sigset_t *set, sigset_t *old) {
+    return syscall(SYS_rt_sigprocmask, how, set, old, _NSIG / 8) < 0 ? -errno : 0;
+}
+
+static int mask_change(int how, const sigset_t *set, sigset_t *old) {
+    const unsigned long of_libc = 1ul << (LIBC_SIGNAL - 1) | 1ul << (LIBC_SIGNAL_NEXT - 1);
+    if (!set || how == SIG_UNBLOCK)
+        return mask_set(how, set, old);
+    sigset_t blocked = *set;
+    sigdelset(&blocked, SIGSEGV);
+    blocked.__val[0] &= ~of_libc;
+    return mask_set(how, &blocked, old);
+}
+
+int INTERPOSED(pthread_sigmask)(int how, const sigset_t *set, sigset_t *old);
+int INTERPOSED(pthread_sigmask)(int how, const sigset_t *set, sigset_t *old) {
+    int saved = errno, status = mask_change(how, set, old);
+    errno = saved;
+    return -status;
+}
+
+int INTERPOSED(sigprocmask)(int how, const sigset_t *set, sigset_t *old);
+int INTERPOSED(sigprocmask)(int how, const sigset_t *set, sigset_t *old) {
+    return posix_result(mask_change(how, set, old));
+}
+
+/* The process may have begun with the signal blocked. */
+static void signal_unblock(void) {
+    sigset_t only;
+    sigemptyset(&only);
+    sigaddset(&only, SIGSEGV);
+    (void)mask_set(SIG_UNBLOCK, &only, NULL);
+}
+
 static int handler_install(void) {
     struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK}, now;
+    signal_unblock();
     if (sigaction(SIGSEGV, NULL, &now) < 0)
         return -errno;
     if (now.sa_flags & SA_SIGINFO && now.sa_sigaction == on_fault)

@@ -4,7 +4,26 @@
 ; RUN: %snapopt -snapshot-no-coalesce %s | FileCheck --check-prefix=OFF %s
 
 declare void @unknown()
+declare i64 @strlen(ptr) memory(argmem: read)
+declare ptr @__errno_location() memory(none)
 declare i64 @pure(ptr) memory(read)
+declare ptr @constant() memory(none) nosync
+
+define internal i64 @reads(ptr %p) noinline memory(read) {
+  %x = call i64 @strlen(ptr %p)
+  %again = call i64 @reads(ptr %p)
+  ret i64 %x
+}
+
+define internal i64 @locks(ptr %p) noinline memory(read) {
+  call void @unknown()
+  ret i64 0
+}
+
+define internal void @acquires(ptr %p) noinline memory(argmem: readwrite) {
+  %x = load atomic i64, ptr %p acquire, align 8
+  ret void
+}
 
 ; Neighbours: one test and one call for all of them, before the first store.
 define void @neighbours(ptr %p) {
@@ -87,7 +106,7 @@ define void @epochs(ptr %p, ptr %flag) {
   ret void
 }
 
-; Neither a function that only reads nor a release can have a commit behind it.
+; Neither a function that only reads, as its body shows or the library says, nor a release can have a commit behind it.
 define void @no_epoch(ptr %p, ptr %q) {
 ; CHECK-LABEL: define void @no_epoch(
 ; CHECK: @__snapshot_log(ptr %p, i64 24)
@@ -96,9 +115,36 @@ define void @no_epoch(ptr %p, ptr %q) {
   %second = getelementptr i8, ptr %p, i64 8
   %third = getelementptr i8, ptr %p, i64 16
   store i64 1, ptr %p
-  %x = call i64 @pure(ptr %p)
+  %x = call i64 @reads(ptr %q)
+  %y = call i64 @strlen(ptr %q)
+  %e = call ptr @__errno_location()
   store atomic i64 %x, ptr %second release, align 8
   fence release
   store i64 3, ptr %third
+  ret void
+}
+
+; What a program declares pure or const may wait for another thread.
+define void @declared(ptr %p, ptr %q) {
+; CHECK-LABEL: define void @declared(
+; CHECK: @__snapshot_log(ptr %p, i64 8)
+; CHECK: call i64 @pure
+; CHECK: @__snapshot_log
+; CHECK: call ptr @constant
+; CHECK: @__snapshot_log
+; CHECK: call i64 @locks
+; CHECK: @__snapshot_log
+; CHECK: call void @acquires
+; CHECK: @__snapshot_log
+; CHECK: ret void
+  store i64 1, ptr %p
+  %a = call i64 @pure(ptr %q)
+  store i64 2, ptr %p
+  %b = call ptr @constant()
+  store i64 3, ptr %p
+  %c = call i64 @locks(ptr %q)
+  store i64 4, ptr %p
+  call void @acquires(ptr %q)
+  store i64 5, ptr %p
   ret void
 }

@@ -2,7 +2,11 @@
 //
 // A log that is damaged while the file is open: a call that needs it fails, and the working copy is not lost.
 #include <algorithm>
+#include <csignal>
 #include <functional>
+#include <semaphore>
+#include <sys/mman.h>
+#include <thread>
 
 #include "file_test.hpp"
 
@@ -109,6 +113,51 @@ TEST_F(OpenDamage, OfWhatTheCommitOfUndoNvWalksIsReportedBeforeAnythingChanges) 
     EXPECT_EQ(snapshot_unmap(file.release()), -EUCLEAN);
     TrackedFile again(path, 0);
     EXPECT_EQ(word(again, 64 * 99), 0x1000u + 99);
+}
+
+// The log is damaged between its check and its use: by a handler, when the commit copies the first line that it holds.
+Mapping damaged;
+uint8_t *protected_page, *damaged_byte;
+
+void damageAtFault(int) {
+    const uint64_t value = 0x1111;
+    mprotect(protected_page, 4096, PROT_READ | PROT_WRITE);
+    for (size_t at = LOG_CHUNKS_OFFSET; at < damaged.log_bytes && !damaged_byte; at += 8)
+        if (memcmp(damaged.log + at, &value, sizeof(value)) == 0)
+            damaged_byte = const_cast<uint8_t *>(damaged.log) + at;
+    *damaged_byte ^= 1;
+}
+
+TEST_F(OpenDamage, OfWhatTheCommitOfUndoNvHasCheckedLeavesNothingToCarry) {
+    TrackedFile file(path, Bytes, SNAPSHOT_PROTOCOL_UNDO_NV);
+    commit(file, 0, 0x1111);
+    std::binary_semaphore next{0}, done{0};
+    std::thread other([&] {
+        trackedStore(file.working(), 0x2222);
+        done.release();
+        next.acquire();
+        EXPECT_EQ(file.commit(), 0);
+        trackedStore(file.working() + 4096, 0x3333);
+        done.release();
+        next.acquire();
+    });
+    done.acquire();
+    struct sigaction action = {}, before;
+    action.sa_handler = damageAtFault;
+    sigaction(SIGSEGV, &action, &before);
+    damaged = file.mapping();
+    protected_page = file.working();
+    mprotect(protected_page, 4096, PROT_NONE);
+    EXPECT_EQ(file.commit(), -EUCLEAN);
+    sigaction(SIGSEGV, &before, nullptr);
+    *damaged_byte ^= 1;
+    next.release();
+    done.acquire();
+    EXPECT_EQ(file.commit(), 0);
+    next.release();
+    other.join();
+    EXPECT_EQ(word(file, 0), 0x2222u);
+    EXPECT_EQ(word(file, 4096), 0x3333u);
 }
 
 TEST_F(OpenDamage, OfTheFileRecordsIsReportedByAResize) {
