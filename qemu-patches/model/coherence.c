@@ -61,11 +61,20 @@ static bool share(MemSys *m, uint32_t cores, uint64_t line) {
     return true;
 }
 
-void mem_sys_ask_others(MemSys *m, MemCpu *cpu, uint64_t line, bool store, MemAsked *asked) {
-    *asked = (MemAsked){.others = mem_sys_others(m, cpu, line)};
-    if (asked->others) {
-        asked->dirty = store ? mem_sys_invalidate(m, asked->others, line) : share(m, asked->others, line);
+/* The state of a missed line in other cores' private caches: they gave it up to a store, or share it with a load. */
+typedef struct Asked {
+    uint32_t others; /* cores that held the line, one bit each */
+    bool dirty;      /* one of them held it dirty */
+} Asked;
+
+static Asked ask_others(MemSys *m, const MemCpu *cpu, const MemL1Miss *miss) {
+    Asked asked = {.others = mem_sys_others(m, cpu, miss->line)};
+
+    if (asked.others) {
+        asked.dirty =
+            miss->store ? mem_sys_invalidate(m, asked.others, miss->line) : share(m, asked.others, miss->line);
     }
+    return asked;
 }
 
 /* Remove the lines that left the core's L2 from the directory, unless its L1 still holds them. */
@@ -78,7 +87,7 @@ static void note_left(MemSys *m, const MemCpu *cpu, const MemCpuFetch *fetch) {
 }
 
 /* Whether another core gives the line: it held the line dirty, or the LLC does not hold the line. */
-static bool is_given(const MemAsked *asked, const MemCpuFetch *fetch) {
+static bool is_given(const Asked *asked, const MemCpuFetch *fetch) {
     return asked->dirty || (asked->others && fetch->level == MEM_LEVEL_MEMORY);
 }
 
@@ -86,7 +95,7 @@ static bool is_given(const MemAsked *asked, const MemCpuFetch *fetch) {
  * The operation for which the core waits because of other cores, or MEM_OP_NONE. `fetch` is the result of the look-up,
  * before another core gives the line.
  */
-static MemOpKind op_with_others(const MemSys *m, const MemCpu *cpu, const MemL1Miss *miss, const MemAsked *asked,
+static MemOpKind op_with_others(const MemSys *m, const MemCpu *cpu, const MemL1Miss *miss, const Asked *asked,
                                 bool streams, const MemCpuFetch *fetch) {
     if (is_given(asked, fetch)) {
         return miss->store ? MEM_OP_STORE_TRANSFER : streams ? MEM_OP_STREAM_TRANSFER : MEM_OP_TRANSFER;
@@ -101,34 +110,40 @@ static MemOpKind op_with_others(const MemSys *m, const MemCpu *cpu, const MemL1M
     return MEM_OP_NONE;
 }
 
-MemOpKind mem_sys_fetched(MemSys *m, MemCpu *cpu, const MemL1Miss *miss, const MemAsked *asked, bool streams,
-                          MemCpuFetch *fetch) {
-    MemOpKind op = op_with_others(m, cpu, miss, asked, streams, fetch);
+/* The line that left L1 may be in L2 still. */
+static void note_victim(MemSys *m, MemCpu *cpu, const MemL1Miss *miss) {
+    uint64_t left = mem_cpu_l1_victim(&cpu->caches, miss->line, miss->victim);
 
-    mem_directory_add(&m->directory, miss->line, cpu->number);
-    note_left(m, cpu, fetch);
-    if (miss->victim.tag != MEM_NO_TAG) {
-        uint64_t left = mem_cpu_l1_victim(&cpu->caches, miss->line, miss->victim);
-        if (!mem_cpu_has_private(&cpu->caches, left)) {
-            mem_directory_remove(&m->directory, left, cpu->number);
-        }
+    if (!mem_cpu_has_private(&cpu->caches, left)) {
+        mem_directory_remove(&m->directory, left, cpu->number);
     }
-    if (miss->store) { /* the core owns the line now, with the dirty bit that the LLC kept for all */
+}
+
+/* Leave the dirty bit with the core that stores, or with the LLC if several cores hold the line. */
+static void pass_dirty(MemCpu *cpu, const MemL1Miss *miss, const Asked *asked, MemCpuFetch *fetch) {
+    if (miss->store) {
         fetch->dirty |= asked->dirty | mem_cpu_clean_llc(&cpu->caches, miss->line);
     } else if (asked->others && (fetch->dirty || asked->dirty)) {
         fetch->dirty = false;
         mem_cpu_put_dirty_llc(&cpu->caches, miss->line, fetch);
     }
-    cpu->core.count->prefetches_used += op != MEM_OP_NONE && fetch->prefetched;
-    fetch->level = is_given(asked, fetch) ? MEM_LEVEL_OTHER : fetch->level;
-    return op;
 }
 
-void mem_sys_prefetched(MemSys *m, MemCpu *cpu, uint64_t line, const MemCpuFetch *fetch) {
-    if (fetch->level != MEM_LEVEL_L2) {
-        mem_directory_add(&m->directory, line, cpu->number);
-        note_left(m, cpu, fetch);
+MemOpKind mem_sys_fetch_beside_others(MemSys *m, MemCpu *cpu, const MemL1Miss *miss, uint64_t l1_victim, bool streams,
+                                      MemCpuFetch *fetch) {
+    Asked asked = ask_others(m, cpu, miss);
+
+    mem_cpu_fetch_beside_others(&cpu->caches, miss->line, l1_victim, fetch);
+    MemOpKind op = op_with_others(m, cpu, miss, &asked, streams, fetch);
+    mem_directory_add(&m->directory, miss->line, cpu->number);
+    note_left(m, cpu, fetch);
+    if (miss->victim.tag != MEM_NO_TAG) {
+        note_victim(m, cpu, miss);
     }
+    pass_dirty(cpu, miss, &asked, fetch);
+    cpu->core.count->prefetches_used += op != MEM_OP_NONE && fetch->prefetched;
+    fetch->level = is_given(&asked, fetch) ? MEM_LEVEL_OTHER : fetch->level;
+    return op;
 }
 
 /* Whether no other core holds the line dirty. Only a sole holder can hold it dirty. */
@@ -136,13 +151,26 @@ static bool others_have_clean(MemSys *m, uint32_t others, uint64_t line) {
     return (others & (others - 1)) || !mem_cpu_is_dirty_private(&lowest(m, others)->caches, line);
 }
 
-bool mem_sys_may_prefetch(MemSys *m, const MemCpu *cpu, uint64_t line) {
+/* The prefetcher takes no line from another core, and joins no request of another core. */
+static bool may_prefetch(MemSys *m, const MemCpu *cpu, uint64_t line) {
     uint32_t others = mem_sys_others(m, cpu, line);
 
     if (others && !(others_have_clean(m, others, line) && mem_cpu_has_clean_llc(&cpu->caches, line))) {
         return false;
     }
     return !mem_memory_is_under_way(&m->memory, &cpu->core, line, cpu->now_ps);
+}
+
+bool mem_sys_prefetch_beside_others(MemSys *m, MemCpu *cpu, uint64_t line, MemCpuFetch *fetch) {
+    if (!may_prefetch(m, cpu, line)) {
+        return false;
+    }
+    mem_cpu_prefetch(&cpu->caches, line, fetch);
+    if (fetch->level != MEM_LEVEL_L2) {
+        mem_directory_add(&m->directory, line, cpu->number);
+        note_left(m, cpu, fetch);
+    }
+    return true;
 }
 
 bool mem_sys_own(MemSys *m, MemCpu *cpu, uint64_t line, bool *dirtied) {

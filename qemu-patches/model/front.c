@@ -119,12 +119,10 @@ INLINED void prefetch_ahead(MemSys *m, MemCpu *cpu, Chain *chain, const MemStrea
         if (is_gathered(m, cpu, line, others)) {
             continue; /* a WC buffer still has to send its newest bytes */
         }
-        if (others && !mem_sys_may_prefetch(m, cpu, line)) {
+        if (!others) {
+            mem_cpu_prefetch(&cpu->caches, line, &fetch);
+        } else if (!mem_sys_prefetch_beside_others(m, cpu, line, &fetch)) {
             continue;
-        }
-        mem_cpu_prefetch(&cpu->caches, line, &fetch);
-        if (others) {
-            mem_sys_prefetched(m, cpu, line, &fetch);
         }
         if (fetch.level == MEM_LEVEL_MEMORY) {
             chain_op(m, cpu, chain, MEM_OP_PREFETCH, line);
@@ -168,14 +166,11 @@ INLINED mem_ps beyond_l1(MemSys *m, MemCpu *cpu, const MemL1Miss *miss, mem_ps a
     Waits waits = waits_of(m, cpu, miss->store, step.independent, others);
     Chain chain = {.at_ps = at_ps};
     uint64_t victim = miss->victim.dirty ? mem_cpu_l1_victim(&cpu->caches, miss->line, miss->victim) : MEM_NO_LINE;
-    MemAsked asked;
     MemCpuFetch fetch;
     MemOpKind op = MEM_OP_NONE;
 
     if (others) {
-        mem_sys_ask_others(m, cpu, miss->line, miss->store, &asked);
-        mem_cpu_fetch_beside_others(&cpu->caches, miss->line, victim, &fetch);
-        op = mem_sys_fetched(m, cpu, miss, &asked, waits == STREAMS, &fetch);
+        op = mem_sys_fetch_beside_others(m, cpu, miss, victim, waits == STREAMS, &fetch);
     } else {
         mem_cpu_fetch(&cpu->caches, miss->line, victim, &fetch);
     }

@@ -98,28 +98,21 @@ mem_ps mem_sys_beyond_l1(MemSys *m, const MemL1Miss *miss, mem_ps at_ps, bool *d
 
 /* ---- coherence.c: with several cores ---- */
 
-/* The state of a missed line in other cores' private caches: they gave it up to a store, or share it with a load. */
-typedef struct MemAsked {
-    uint32_t others; /* cores that held the line, one bit each */
-    bool dirty;      /* one of them held it dirty */
-} MemAsked;
-
 uint32_t mem_sys_others(const MemSys *m, const MemCpu *cpu, uint64_t line);
 /*
- * Call mem_sys_ask_others() before the fetch of a line that missed L1, then mem_sys_fetched(), which records the new
- * places of the line and of the lines that left, and returns the operation to wait for.
+ * Fetch a line that missed L1: take or share other cores' copies, look the line up beyond L1, and record the new places
+ * of the line and of the lines that left. `l1_victim`: the dirty line that left L1, or MEM_NO_LINE. `streams`: the core
+ * does not wait for a load. Returns the operation for which the core waits because of other cores, or MEM_OP_NONE.
  */
-void mem_sys_ask_others(MemSys *m, MemCpu *cpu, uint64_t line, bool store, MemAsked *asked);
-MemOpKind mem_sys_fetched(MemSys *m, MemCpu *cpu, const MemL1Miss *miss, const MemAsked *asked, bool streams,
-                          MemCpuFetch *fetch);
+MemOpKind mem_sys_fetch_beside_others(MemSys *m, MemCpu *cpu, const MemL1Miss *miss, uint64_t l1_victim, bool streams,
+                                      MemCpuFetch *fetch);
 /*
  * A store hit a line that is clean in L1: take the line from the other cores. Returns whether one held it; the core
  * then waits for an upgrade. `*dirtied`: the line was clean everywhere.
  */
 bool mem_sys_own(MemSys *m, MemCpu *cpu, uint64_t line, bool *dirtied);
-/* Whether the prefetcher may fetch a line: it takes no line from another core, and joins no request of another core. */
-bool mem_sys_may_prefetch(MemSys *m, const MemCpu *cpu, uint64_t line);
-void mem_sys_prefetched(MemSys *m, MemCpu *cpu, uint64_t line, const MemCpuFetch *fetch);
+/* Fetch a line for the prefetcher; false if the prefetcher must leave the line to other cores. */
+bool mem_sys_prefetch_beside_others(MemSys *m, MemCpu *cpu, uint64_t line, MemCpuFetch *fetch);
 /* Take the line from these cores, or make it clean there; returns whether one of them held it dirty. */
 bool mem_sys_invalidate(MemSys *m, uint32_t cores, uint64_t line);
 bool mem_sys_clean_others(MemSys *m, uint32_t cores, uint64_t line);
