@@ -205,7 +205,7 @@ static void *read_until_closed(void *unused) {
     return unused;
 }
 
-// What was not committed is discarded when the last descriptor is closed, though a thread reads by it at that moment.
+// Uncommitted stores are discarded when the last descriptor is closed, though a thread reads by it at that moment.
 static void close_beside_read(const char *folder) {
     char path[4096], byte = 0;
     fd = file_in(folder, "file", RECOVERED_BYTES);

@@ -180,7 +180,7 @@ static void limit_is_not_passed(void) {
     map(late, PAGE);
 }
 
-/* Every call, with and without a log beside the file, by a thread whose stack is as small as POSIX allows. */
+/* Every call, with and without a log beside the file, by a thread with the smallest stack that POSIX allows. */
 static void *call_on_a_small_stack(void *unused) {
     (void)unused;
     for (int i = 0; i < 2; i++) {

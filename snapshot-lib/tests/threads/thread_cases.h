@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A program of test cases: PROGRAM CASE FOLDER. It returns 0, or says what is wrong. */
+/* A program of test cases: PROGRAM CASE FOLDER. It returns 0, or prints the fault and returns 1. */
 #ifndef THREAD_CASES_H
 #define THREAD_CASES_H
 
