@@ -61,10 +61,16 @@ void snapshot_log_range(const void *address, size_t bytes) {
     announce_end(thread);
 }
 
-static int resize(struct region *region, int fd, uint64_t bytes) {
-    contents_take(region);
-    int status = region_resize(region, fd, bytes);
+/* Give a file that was opened just now its size, and blocks if the caller wants them. */
+static int size_and_blocks(struct region *region, const struct open_request *request, size_t bytes) {
+    int status = 0;
+    contents_take_late(region);
+    if (bytes > region->bytes)
+        status = region_resize(region, request->fd, bytes);
     contents_release(region);
+    /* The system call, because the interposed function would take the contents first. */
+    if (status == 0 && request->flags & SNAPSHOT_POPULATE)
+        status = syscall(SYS_fallocate, request->fd, 0, 0, region->bytes) < 0 ? -errno : 0;
     return status;
 }
 
@@ -78,10 +84,7 @@ static int map_opened(const struct open_request *request, size_t bytes, struct r
     int result = region_open_making_room(request, region);
     if (result < 0)
         return result;
-    if (bytes > (*region)->bytes)
-        result = resize(*region, request->fd, bytes);
-    if (result == 0 && request->flags & SNAPSHOT_POPULATE)
-        result = -posix_fallocate(request->fd, 0, (off_t)(*region)->bytes);
+    result = size_and_blocks(*region, request, bytes);
     if (result < 0) {
         region_close(*region);
         return result;
@@ -120,7 +123,12 @@ int snapshot_resize(void *address, size_t bytes) {
         return -EINVAL;
     if (region->inherited)
         return -EPERM;
-    return region->data_fd < 0 ? -EBADF : resize(region, region->data_fd, bytes);
+    if (region->data_fd < 0)
+        return -EBADF;
+    contents_take(region);
+    int status = region_resize(region, region->data_fd, bytes);
+    contents_release(region);
+    return status;
 }
 
 int snapshot_sync(void *address) {
