@@ -68,9 +68,8 @@ static int size_and_blocks(struct region *region, const struct open_request *req
     if (bytes > region->bytes)
         status = region_resize(region, request->fd, bytes);
     contents_release(region);
-    /* The system call, because the interposed function would take the contents first. */
     if (status == 0 && request->flags & SNAPSHOT_POPULATE)
-        status = syscall(SYS_fallocate, request->fd, 0, 0, region->bytes) < 0 ? -errno : 0;
+        status = -posix_fallocate(request->fd, 0, (off_t)region->bytes);
     return status;
 }
 

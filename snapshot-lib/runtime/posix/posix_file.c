@@ -107,16 +107,9 @@ static int allocate_tracked(struct region *region, int fd, int mode, off_t offse
 }
 
 int INTERPOSED(fallocate)(int fd, int mode, off_t offset, off_t bytes) {
-    for (;;) {
-        USE_REGION(region, region_use(fd));
-        if (region)
-            return posix_result(allocate_tracked(region, fd, mode, offset, bytes));
-        if (!lock_untracked(fd))
-            continue;
-        int result = (int)syscall(SYS_fallocate, fd, mode, offset, bytes);
-        regions_unlock();
-        return result;
-    }
+    USE_REGION(region, region_use(fd));
+    return region ? posix_result(allocate_tracked(region, fd, mode, offset, bytes))
+                  : (int)syscall(SYS_fallocate, fd, mode, offset, bytes);
 }
 
 int INTERPOSED(posix_fallocate)(int fd, off_t offset, off_t bytes) {
