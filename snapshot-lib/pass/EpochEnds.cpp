@@ -25,7 +25,7 @@ static bool isAcquire(const Instruction &instruction) {
     return false;
 }
 
-// A name that C and C++ reserve for their libraries, such as __errno_location() and std::_Rb_tree_increment().
+// A name that C and C++ reserve for their libraries, such as __errno_location and std::_Rb_tree_increment.
 static bool isReserved(StringRef name) {
     return name.starts_with("__") || name.starts_with("_ZSt") || name.starts_with("_ZNSt") ||
            name.starts_with("_ZNKSt");

@@ -20,13 +20,11 @@
 
 #include "base/arena.h"
 #include "log/format.h"
-#include "posix/posix.h"
 #include "trackers.h"
 
 #define PAGES_MAX (DATA_BYTES_MAX / SNAPSHOT_PAGE)
 
 enum { CLOSED = 0, OPEN = 1 };
-enum { LIBC_SIGNAL = 32, LIBC_SIGNAL_NEXT }; /* libc sends them to threads, and lets nobody block them */
 
 /* A signal handler reads this in any thread, so it is kept apart from struct region. */
 static struct watch {
@@ -104,38 +102,12 @@ static void on_fault(int number, siginfo_t *info, void *context) {
     errno = saved;
 }
 
-static int mask_set(int how, const sigset_t *set, sigset_t *old) {
-    return syscall(SYS_rt_sigprocmask, how, set, old, _NSIG / 8) < 0 ? -errno : 0;
-}
-
-static int mask_change(int how, const sigset_t *set, sigset_t *old) {
-    const unsigned long of_libc = 1ul << (LIBC_SIGNAL - 1) | 1ul << (LIBC_SIGNAL_NEXT - 1);
-    if (!set || how == SIG_UNBLOCK)
-        return mask_set(how, set, old);
-    sigset_t blocked = *set;
-    sigdelset(&blocked, SIGSEGV);
-    blocked.__val[0] &= ~of_libc;
-    return mask_set(how, &blocked, old);
-}
-
-int INTERPOSED(pthread_sigmask)(int how, const sigset_t *set, sigset_t *old);
-int INTERPOSED(pthread_sigmask)(int how, const sigset_t *set, sigset_t *old) {
-    int saved = errno, status = mask_change(how, set, old);
-    errno = saved;
-    return -status;
-}
-
-int INTERPOSED(sigprocmask)(int how, const sigset_t *set, sigset_t *old);
-int INTERPOSED(sigprocmask)(int how, const sigset_t *set, sigset_t *old) {
-    return posix_result(mask_change(how, set, old));
-}
-
 /* The process may have begun with the signal blocked. */
 static void signal_unblock(void) {
     sigset_t only;
     sigemptyset(&only);
     sigaddset(&only, SIGSEGV);
-    (void)mask_set(SIG_UNBLOCK, &only, NULL);
+    (void)syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &only, NULL, _NSIG / 8);
 }
 
 static int handler_install(void) {
