@@ -118,8 +118,7 @@ def findings() -> str:
 
 def _finding(name: str, summary: str, found: crash_findings.Finding) -> list[Cell]:
     points = f"{found.points} ({found.points_in_part})" if found.points_in_part else str(found.points)
-    builds = f"`{found.qemu}`, `{found.image}`" if found.qemu else "earlier"
-    return [f"`{name}`", cell(summary), points, found.states, found.violations, builds]
+    return [f"`{name}`", cell(summary), points, found.states, found.violations, f"`{found.qemu}`, `{found.image}`"]
 
 
 PARTS: dict[str, Callable[[], str]] = {

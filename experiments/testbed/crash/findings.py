@@ -19,7 +19,7 @@ from .report import Report
 FINDINGS = CRASH_TESTS / "findings.csv"
 HEAD = (
     "# SPDX-License-Identifier: BSD-3-Clause\n"
-    "# What each crash test found, by testbed crash TEST --update. Without QEMU and image: of an earlier state.\n"
+    "# What each crash test found, by testbed crash TEST --update, with the builds of QEMU and image.\n"
 )
 EVERY = " --every"  # ends the name of a test whose states were all judged
 KEY_DIGITS = 8  # of a build
@@ -33,8 +33,8 @@ class Finding:
     points: int
     points_in_part: int
     violations: int
-    qemu: str = ""
-    image: str = ""
+    qemu: str
+    image: str
 
 
 def of_report(report: Report, builds: Mapping[str, str]) -> Finding:

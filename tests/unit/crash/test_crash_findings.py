@@ -18,10 +18,11 @@ BAD = Violation("0-ab", 0, (), (), "failed", "no record")
 
 def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     path = tmp_path / "findings.csv"
-    made = {"records": Finding(7, 5, 0, 2, "q" * 8, "b" * 8), "kv-redo --every": Finding(24, 4, 2, 0)}
+    made = {"records": Finding(7, 5, 0, 2, "q" * 8, "b" * 8), "kv-redo --every": Finding(24, 4, 2, 0, "r" * 8, "b" * 8)}
     findings.save(made, path)
     assert findings.load(path) == made
-    assert path.read_text().splitlines()[3:] == ["kv-redo --every,24,4,2,0,,", "records,7,5,0,2,qqqqqqqq,bbbbbbbb"]
+    rows = ["kv-redo --every,24,4,2,0,rrrrrrrr,bbbbbbbb", "records,7,5,0,2,qqqqqqqq,bbbbbbbb"]
+    assert path.read_text().splitlines()[3:] == rows
 
 
 def test_a_finding_has_the_counts_of_the_whole_test_and_the_builds() -> None:
