@@ -16,6 +16,7 @@
 #include <fstream>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "posix_calls.hpp"
 #include "runtime_under_test.hpp"
@@ -28,6 +29,8 @@ char snapshot_single_threaded = 0;
 
 static constexpr size_t Page = 4096;
 static constexpr uint64_t Samples = 1000;
+static constexpr unsigned ScheduleLimit =
+    10; // seconds of one schedule: threads that wait for each other are a violation
 
 static std::string directory;
 static const char *scenario;
@@ -322,6 +325,7 @@ static uint64_t explore(Run (*run)(const Schedule &schedule)) {
         std::filesystem::remove_all(directory);
         std::filesystem::create_directories(directory);
         current = schedule;
+        alarm(ScheduleLimit);
         return run(schedule);
     };
     return everySchedule(1, fresh) + sampleSchedules(Samples, 1, fresh);
@@ -339,7 +343,7 @@ int main(int argc, char **argv) {
     if (argc > 3 && strcmp(argv[3], "-") != 0)
         seeded_bug = argv[3];
     directory = std::string(argv[1]) + "-" + std::to_string(getpid());
-    for (int signal : {SIGSEGV, SIGBUS})
+    for (int signal : {SIGALRM, SIGBUS, SIGSEGV})
         std::signal(signal, crashed);
     uint64_t schedules = 0;
     for (const auto &one : Scenarios) {
