@@ -190,11 +190,13 @@ void lists_write(struct region *region) {
 }
 
 static int commit_durably(struct region *region, struct epochs *epochs) {
+    contents_share(region);
     region_enter(region);
     int status = region_commit_locked(region, COMMIT_DURABLE);
     if (status == 0)
         replay_allow(epochs, region->epoch - 1);
     region_leave(region);
+    contents_release(region);
     return status;
 }
 

@@ -4,6 +4,7 @@
  * agree with the mapping; written data is part of the next commit.
  */
 #define _GNU_SOURCE
+#include "base/epochs.h"
 #include "posix.h"
 
 #include <fcntl.h>
@@ -92,7 +93,11 @@ static ssize_t read_here(struct region *region, int fd, const struct iovec *part
     return done;
 }
 
+/* A checkpoint takes the contents itself, when no thread stores: a thread that waits for them cannot reach its point.
+ */
 static int sync_tracked(struct region *region) {
+    if (epochs_are_kept(region))
+        return region_msync(region, COMMIT_DURABLE);
     contents_share(region);
     int status = region_msync(region, COMMIT_DURABLE);
     contents_release(region);
@@ -108,6 +113,8 @@ static ssize_t write_tracked(struct region *region, int fd, const struct iovec *
         status = -EPERM;
     if (status < 0)
         return io_fail(-status);
+    if (region->protocol->enter) /* may wait for a checkpoint, and a checkpoint for the contents */
+        region->protocol->enter(region);
     contents_take(region);
     off_t end = at ? *at : lseek(fd, 0, SEEK_CUR);
     ssize_t done = tracked_write(region, fd, parts, count, &end, manner);

@@ -357,6 +357,28 @@ static void cancelled(bool in_store) {
 
 static void case_cancel_commit(void) { cancelled(false); }
 static void case_cancel_store(void) { cancelled(true); }
+
+// ---- A checkpoint asked for by descriptor, beside a thread that writes by descriptor.
+
+static void *writes_and_points(void *unused) {
+    static char bytes[16 * PAGE];
+    while (!is_over) {
+        expect(pwrite(file, bytes, sizeof(bytes), 0) == sizeof(bytes), "pwrite fails");
+        has_stored = true;
+        snapshot_epoch_point(mapped);
+    }
+    snapshot_epoch_idle(mapped, true);
+    return unused;
+}
+
+static void case_checkpoint_beside_write(void) {
+    pthread_t thread = begin(writes_and_points);
+    await(&has_stored);
+    for (int i = 0; i < 500; i++)
+        expect(fsync(file) == 0, "fsync waits in vain for a thread that waits for it");
+    is_over = true;
+    pthread_join(thread, NULL);
+}
 #endif
 
 // ---- With a tracker that handles SIGSEGV: a thread that has blocked all signals.
@@ -399,6 +421,7 @@ static const struct {
     {"exit-in-clock", case_exit_in_clock},
     {"cancel-commit", case_cancel_commit},
     {"cancel-store", case_cancel_store},
+    {"checkpoint-beside-write", case_checkpoint_beside_write},
 #endif
     {"blocked", case_blocked},
 };
