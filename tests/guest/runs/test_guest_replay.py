@@ -39,9 +39,8 @@ OTHER_WORKLOADS = [*WORKLOADS[:2], LONG_READS, "bench_guest copy_8b --ops 400000
 # more interrupts.
 SAME_HITS = (0, 4)
 # PMDK reads from the device, and reads some lines again in a longer run: lines of the further interrupts may displace
-# them. Some of these reads miss. With the time of the further misses added, five seeds agree to 4 %. The misses differ
-# by up to 0.9 % of all accesses, and the hits by up to 4.7 %. In other workloads they may differ by a thousandth.
-TOLERANCE = {1: 0.05}
+# them. Some of these reads miss. Its misses differ by up to 0.9 % of all accesses, and its hits by up to 4.7 %, over
+# five seeds. In other workloads they may differ by a thousandth.
 ACCESSES_SHARE = {(1, "cache-hits"): 0.06, (1, "cache-misses"): 0.012}
 
 
@@ -83,11 +82,12 @@ def test_a_replay_on_another_device_is_the_guest_on_that_device(
         guest_ps, replay_ps = span_ps(guest), span_ps(replay)
         have, want = ({k: roi["counters"][k] for k in ("cache-hits", "cache-misses")} for roi in (replay, guest))
         print(f"{OTHER_WORKLOADS[n]}: capture {span_ps(here[n])} ps, guest {guest_ps} ps, ", end="")
+        # A miss takes a flash read at most, and less where misses overlap.
         further_ps = (want["cache-misses"] - have["cache-misses"]) * slow.flash_read_ps
-        with_further = (replay_ps + further_ps) / guest_ps - 1
-        print(f"replay {replay_ps / guest_ps - 1:+.4%}, with further misses {with_further:+.4%}, {want}, {have}")
-        tolerance = TOLERANCE.get(n, 0.01)
-        assert replay_ps + further_ps == pytest.approx(guest_ps, rel=tolerance), OTHER_WORKLOADS[n]
+        shortest_ps, longest_ps = sorted((replay_ps, replay_ps + further_ps))
+        print(f"replay {replay_ps / guest_ps - 1:+.4%}, with further misses ", end="")
+        print(f"{(replay_ps + further_ps) / guest_ps - 1:+.4%}, {want}, {have}")
+        assert 0.99 * shortest_ps <= guest_ps <= 1.01 * longest_ps, OTHER_WORKLOADS[n]
         for kind in want:
             slack = 0 if n in SAME_HITS else 5 + int(sum(want.values()) * ACCESSES_SHARE.get((n, kind), 0.001))
             assert have[kind] == pytest.approx(want[kind], rel=0, abs=slack), f"{OTHER_WORKLOADS[n]}: {kind}"

@@ -155,9 +155,9 @@ class FullDisk:
             raise OSError(28, "No space left on device")
 
 
-@pytest.mark.parametrize(("files", "guests", "kept"), [(0, 0, 0), (1, 3, 0), (2, 3, 1)])
+@pytest.mark.parametrize(("files", "kept"), [(0, 0), (1, 0), (2, 1)])
 def test_a_full_disk_is_one_sentence_and_keeps_what_is_finished(
-    small_manifest: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: int, guests: int, kept: int
+    small_manifest: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: int, kept: int
 ) -> None:
     """If the disk is full before the first run, no guest boots."""
     monkeypatch.setattr("os.fsync", FullDisk(files).fsync)
@@ -165,7 +165,7 @@ def test_a_full_disk_is_one_sentence_and_keeps_what_is_finished(
     work = run_all(render.runs(small_manifest), Session(executor, KEYS, here=room), tmp_path / "r", QuietReporter())
     with pytest.raises(TestbedError, match=r"cannot write .*: No space left on device; .* finished results are kept"):
         drive(work)
-    assert len(executor.started) == guests
+    assert bool(executor.started) == bool(files)
     assert len([p for p in (tmp_path / "r").rglob("*") if p.is_file()]) == kept
 
 
