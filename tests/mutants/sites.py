@@ -146,13 +146,14 @@ class Finder:
             self.add("drop", self.words(where), [where], "")
 
     def pair_locks(self) -> None:
-        """A lock and every unlock of the same object in the function are one site: dropped alone, either would hang."""
-        groups: dict[tuple[str, str], list[Range]] = {}
+        """The locks and unlocks of the same object in the function are one site: dropped alone, either would hang."""
+        groups: dict[tuple[str, str], tuple[str, list[Range]]] = {}
         for name, where, value in self.locks:
-            pair = next(pair for pair in self.subject.locks if name in pair)
+            lock, unlock = next(pair for pair in self.subject.locks if name in pair)
             where.value = value
-            groups.setdefault((pair[0], self.words(where).partition("(")[2]), []).append(where)
-        for (name, rest), ranges in groups.items():
+            group = (unlock or lock, self.words(where).partition("(")[2])
+            groups.setdefault(group, (lock, []))[1].append(where)
+        for (_, rest), (name, ranges) in groups.items():
             self.add("no-lock", f"{name}({rest}", ranges, "")
 
     def words(self, where: Range) -> str:

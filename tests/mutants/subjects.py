@@ -82,6 +82,10 @@ LOCKS = (
     ("log_file_lock", ""),
     ("lock_exclusively", ""),
     ("epochs_pause", "epochs_resume"),
+    ("regions_lock", "regions_unlock"),
+    ("contents_share", "contents_release"),
+    ("contents_take", "contents_release"),
+    ("contents_take_late", "contents_release"),
 )
 LIBRARY_NEEDS = (
     "snapshot-lib",
@@ -140,9 +144,11 @@ SUBJECTS = {
         ),
         Subject(
             name="snapshot-lib",
-            sources=tuple(f"snapshot-lib/runtime/{part}/*" for part in ("base", "core", "log", "protocol", "track")),
-            tests=r"^(explore-(crashes|files|power-cuts|schedules|epochs|waits)|calls-under|threads-under|epochs-under|epoch-replays|statistics"
-            r"|[A-Z]\w*(/\w+)*\.)",
+            sources=tuple(
+                f"snapshot-lib/runtime/{part}/*" for part in ("base", "core", "log", "posix", "protocol", "track")
+            ),
+            tests=r"^(explore-(crashes|files|power-cuts|schedules|epochs|waits)|calls-under|epochs-under|epoch-replays"
+            r"|statistics|file-|process-|threads-|[A-Z]\w*(/\w+)*\.)",
             without="-catches-|^(Ycsb|Latency|Exchange|Pass|Mtree|Leaf|Payload)|WouldBeNoticed",
             targets=(
                 "runtime_tests",
@@ -162,7 +168,12 @@ SUBJECTS = {
                 "explore_power_cuts",
                 "explore_schedules",
                 "explore_waits",
+                "file_program",
+                "process_program",
                 "stats_thread_tests",
+                "thread_program-snapshot",
+                "thread_program-snapshot-epochs",
+                "thread_program-snapshot-pages",
             ),
             **LIBRARY_RUN,  # type: ignore[arg-type]
         ),

@@ -5,7 +5,9 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include <functional>
 #include <optional>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -40,14 +42,22 @@ class FullStderr {
         ::close(ends[0]);
         ::close(ends[1]);
     }
-    void drain() const {
+    void drain() {
         char room[4096];
-        while (::read(ends[0], room, sizeof(room)) > 0)
-            ;
+        for (ssize_t bytes; (bytes = ::read(ends[0], room, sizeof(room))) > 0;)
+            text.append(room, static_cast<size_t>(bytes));
+    }
+    // How often what was drained has this.
+    size_t count(const std::string &wanted) const {
+        size_t found = 0;
+        for (size_t at = 0; (at = text.find(wanted, at)) != std::string::npos; at++)
+            found++;
+        return found;
     }
 
   private:
     int ends[2], saved = dup(2);
+    std::string text;
 };
 
 class Idle : public FileTest {
@@ -96,6 +106,9 @@ TEST_F(Idle, FilesMakeRoomForOneThreadEach) {
             full.drain();
         for (std::thread &thread : threads)
             thread.join();
+        full.drain();
+        for (size_t i = 0; i < 2; i++)
+            EXPECT_EQ(full.count(name(i) + ": is not mapped"), 1u) << "file " << i << " makes room for one thread";
     }
     ASSERT_EQ(files[0]->error(), 0);
     ASSERT_EQ(files[1]->error(), 0);
@@ -114,34 +127,49 @@ class Moving : public FileTest {
         EXPECT_EQ(ftruncate(fd, Page), 0);
         return fd;
     }
+
+    static constexpr off_t Large = off_t{1} << 31; // behind the addresses that the file has
+
+    // `move` gives the file other addresses, while another call reads the file.
+    void keepsNoOtherWaiting(const std::function<void(int fd)> &move) {
+        int fd = made(path), other = made(path + "-other");
+        void *memory = map(fd);
+        trackedStore(static_cast<uint8_t *>(memory), 7);
+        ASSERT_EQ(p_munmap(memory, Page), 0);
+        struct region *used = region_use(fd);
+        contents_share(used);
+        std::atomic<bool> moved = false;
+        std::thread mover([&] {
+            move(fd);
+            moved = true;
+        });
+        usleep(20000);
+        void *others = map(other);
+        EXPECT_NE(others, MAP_FAILED);
+        EXPECT_FALSE(moved);
+        contents_release(used);
+        region_unuse(&used);
+        mover.join();
+        EXPECT_EQ(p_munmap(others, Page), 0);
+        uint64_t found = 0;
+        EXPECT_EQ(p_pread(fd, &found, sizeof(found), 0), 8);
+        EXPECT_EQ(found, 7u);
+        p_close(fd);
+        p_close(other);
+    }
 };
 
 // It waits for a call that uses it. Others can be mapped meanwhile, by that call's thread, too.
-TEST_F(Moving, OfAFileKeepsNoOtherWaiting) {
-    int fd = made(path), other = made(path + "-other");
-    void *memory = map(fd);
-    trackedStore(static_cast<uint8_t *>(memory), 7);
-    ASSERT_EQ(p_munmap(memory, Page), 0);
-    struct region *used = region_use(fd);
-    contents_share(used);
-    std::atomic<bool> moved = false;
-    std::thread mover([&] {
-        EXPECT_EQ(p_ftruncate(fd, off_t{1} << 31), 0);
-        moved = true;
+TEST_F(Moving, OfAFileThatGrowsKeepsNoOtherWaiting) {
+    keepsNoOtherWaiting([](int fd) { EXPECT_EQ(p_ftruncate(fd, Large), 0); });
+}
+
+TEST_F(Moving, OfAFileThatIsMappedAgainKeepsNoOtherWaiting) {
+    keepsNoOtherWaiting([](int fd) {
+        void *memory = p_mmap(nullptr, Large, PROT_READ | PROT_WRITE, MAP_SHARED_VALIDATE | MAP_SYNC, fd, 0);
+        EXPECT_NE(memory, MAP_FAILED);
+        EXPECT_EQ(p_munmap(memory, Large), 0);
     });
-    usleep(20000);
-    void *others = map(other);
-    EXPECT_NE(others, MAP_FAILED);
-    EXPECT_FALSE(moved);
-    contents_release(used);
-    region_unuse(&used);
-    mover.join();
-    EXPECT_EQ(p_munmap(others, Page), 0);
-    uint64_t found = 0;
-    EXPECT_EQ(p_pread(fd, &found, sizeof(found), 0), 8);
-    EXPECT_EQ(found, 7u);
-    p_close(fd);
-    p_close(other);
 }
 
 } // namespace

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 
 #include <fstream>
 #include <thread>
@@ -328,6 +329,24 @@ TEST_P(Runtime, TruncatedLogIsReported) {
     TrackedFile(path, 4096).commit();
     std::filesystem::resize_file(path + ".snapshot-log", 100);
     EXPECT_EQ(TrackedFile(path, 0).error(), -EUCLEAN);
+}
+
+TEST_P(Runtime, CommitThatFindsAnEscapedStoreAbortsBeforeItChangesTheFile) {
+    pid_t child = fork();
+    if (child == 0) {
+        const rlimit no_core = {0, 0};
+        setrlimit(RLIMIT_CORE, &no_core);
+        setenv("SNAPSHOT_CHECK", "abort", 1);
+        TrackedFile file(path, 4096);
+        trackedStore(file.working() + 8, 11);
+        file.working()[64] = 1;
+        file.commit();
+        _exit(0);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT) << status;
+    EXPECT_EQ(word(TrackedFile(path, 0), 8), 0u);
 }
 
 TEST_P(Runtime, ProtocolThatThereIsNotIsRefused) {

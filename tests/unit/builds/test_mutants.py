@@ -46,7 +46,8 @@ int main(int count, char **words) { chosen = count > 1 ? atoi(words[1]) : -1; re
 def sites_of(folder: Path) -> list[Site]:
     (folder / "a.c").write_text(SOURCE)
     persists = frozenset({"store", "flush", "fence"})
-    table = Table(Subject("small", "", (), ("a.c",), persists, (("lock", "unlock"),)), folder)
+    locks = (("share", "unlock"), ("lock", "unlock"))
+    table = Table(Subject("small", "", (), ("a.c",), persists, locks), folder)
     table.read(["clang-19", "-fsyntax-only", str(folder / "a.c")], folder, folder / "a.c")
     return table.sites()
 
