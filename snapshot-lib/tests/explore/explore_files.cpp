@@ -263,18 +263,55 @@ static Run appendAndAppend(const Schedule &schedule) {
 }
 
 // A file is cut while another thread reads the part that goes, and then writes it again.
-static Run cutAndUse(const Schedule &schedule) {
-    static void *memory;
+static Run cutAndUse(const Schedule &schedule, int fd, const std::function<int()> &cut) {
+    return runThreads({[&] { require(cut() == 0, "a file cannot be cut"); },
+                       [=] {
+                           static uint8_t bytes[4 * Page];
+                           ssize_t got = p_pread(fd, bytes, sizeof(bytes), 0);
+                           require(got == Page || got == 4 * Page, "a read gets part of a file");
+                           writeAt(fd, 3 * Page, 3);
+                       }},
+                      schedule);
+}
+
+static Run cutByDescriptor(const Schedule &schedule) {
+    void *memory;
     int fd = mappedFile("a", 4 * Page, &memory);
-    Run run = runThreads({[=] { require(p_ftruncate(fd, Page) == 0, "a file cannot be cut"); },
+    Run run = cutAndUse(schedule, fd, [=] { return p_ftruncate(fd, Page); });
+    unmapAndClose(memory, fd);
+    return run;
+}
+
+static Run cutByAddress(const Schedule &schedule) {
+    TrackedFile file(named("a"), 4 * Page);
+    int fd = openFile("a");
+    Run run = cutAndUse(schedule, fd, [&] { return snapshot_resize(file.working(), Page); });
+    require(file.commit() == 0 && p_close(fd) == 0, "a commit or close fails");
+    return run;
+}
+
+// Whichever of two threads maps a file first, the other one's mapping does not end its own.
+static Run mapAndMapByName(const Schedule &schedule) {
+    int fd = openFile("a");
+    require(p_ftruncate(fd, Page) == 0, "a file gets no size");
+    static bool committed;
+    Run run = runThreads({[] {
+                              TrackedFile file(named("a"), 2 * Page);
+                              committed = file.error() == 0;
+                              require(committed || file.error() == -EBUSY, "a file does not open");
+                              if (!committed)
+                                  return;
+                              trackedStore(file.working(), 5);
+                              require(file.commit() == 0, "a commit fails");
+                          },
                           [=] {
-                              static uint8_t bytes[4 * Page];
-                              ssize_t got = p_pread(fd, bytes, sizeof(bytes), 0);
-                              require(got == Page || got == 4 * Page, "a read gets part of a file");
-                              writeAt(fd, 3 * Page, 3);
+                              void *memory = mapped(fd);
+                              require(memory != MAP_FAILED, "a file cannot be mapped");
+                              require(p_munmap(memory, Page) == 0, "a file cannot be unmapped");
                           }},
                          schedule);
-    unmapAndClose(memory, fd);
+    require(p_close(fd) == 0, "close fails");
+    requireContent("a", committed ? 5 : 0);
     return run;
 }
 
@@ -314,11 +351,13 @@ static Run closeAndRead(const Schedule &schedule) {
 static constexpr struct {
     const char *name;
     Run (*run)(const Schedule &schedule);
-} Scenarios[] = {{"open-open", openTwo},       {"open-recover", openAndRecover},   {"recover-recover", recoverTwo},
-                 {"close-idle", closeIdle},    {"move-commit", moveAndCommit},     {"unmap-use", unmapAndUse},
-                 {"move-write", moveAndWrite}, {"exit-move", exitAndMove},         {"exit-close", exitAndClose},
-                 {"grow-grow", growAndGrow},   {"append-append", appendAndAppend}, {"cut-use", cutAndUse},
-                 {"resize-map", resizeAndMap}, {"close-read", closeAndRead}};
+} Scenarios[] = {
+    {"open-open", openTwo},           {"open-recover", openAndRecover},   {"recover-recover", recoverTwo},
+    {"close-idle", closeIdle},        {"move-commit", moveAndCommit},     {"unmap-use", unmapAndUse},
+    {"move-write", moveAndWrite},     {"exit-move", exitAndMove},         {"exit-close", exitAndClose},
+    {"grow-grow", growAndGrow},       {"append-append", appendAndAppend}, {"cut-use", cutByDescriptor},
+    {"resize-map", resizeAndMap},     {"close-read", closeAndRead},       {"cut-use-address", cutByAddress},
+    {"map-map-name", mapAndMapByName}};
 
 static uint64_t explore(Run (*run)(const Schedule &schedule)) {
     auto fresh = [=](const Schedule &schedule) {
