@@ -136,7 +136,6 @@ static bool can_close(const struct region *region) {
 /* Close the file that has idled longest, because another file needs its place. False: no file can be closed. */
 static bool make_room(void) {
     struct region *oldest = NULL;
-    regions_lock();
     for (size_t i = 0; i < REGIONS_MAX; i++)
         if (can_close(&regions[i]) && (!oldest || regions[i].idle_since < oldest->idle_since))
             oldest = &regions[i];
@@ -147,11 +146,10 @@ static bool make_room(void) {
                 oldest->path);
         idle_close_aloud(oldest, "another file needs its place");
     }
-    regions_unlock();
     return oldest;
 }
 
-/* Like region_open(), but closes idle files if their place is needed. */
+/* Like region_open(), but closes idle files if their place is needed. Called with the lock of all files. */
 int region_open_making_room(const struct open_request *request, struct region **out) {
     int status = region_open(request, out);
     while ((status == -EMFILE || status == -ENOMEM) && make_room())

@@ -72,8 +72,9 @@ int mapping_cut(struct region *region, uint64_t begin, uint64_t end) {
     return 0;
 }
 
-static bool is_mapped(struct region *region, uint64_t at, uint64_t end) {
-    uint64_t begin = at;
+/* True if each page up to `end` is mapped, by one mapping or several. */
+bool mapping_has(struct region *region, uint64_t begin, uint64_t end) {
+    uint64_t at = begin;
     for (struct mapping *one = next(region, &at, end); one && at == begin; one = next(region, &at, end))
         begin = at = one->end;
     return begin >= end;
@@ -84,7 +85,7 @@ int mapping_resize(struct region *region, uint64_t begin, uint64_t old_bytes, ui
     uint64_t end = begin + old_bytes;
     if (new_bytes > region->span_bytes - begin)
         return -ENOMEM;
-    if (!is_mapped(region, begin, end))
+    if (!mapping_has(region, begin, end))
         return -EFAULT;
     if (new_bytes <= old_bytes)
         return mapping_cut(region, begin + new_bytes, end);

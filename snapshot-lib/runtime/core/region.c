@@ -348,10 +348,7 @@ static int region_open_locked(const struct open_request *request, struct region 
 
 int region_open(const struct open_request *request, struct region **out) {
     fork_watch();
-    regions_lock();
-    int status = region_open_locked(request, out);
-    regions_unlock();
-    return status;
+    return region_open_locked(request, out);
 }
 
 /*

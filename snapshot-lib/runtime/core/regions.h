@@ -25,7 +25,7 @@ void contents_share(struct region *region);
 void contents_take(struct region *region);
 void contents_take_late(struct region *region);
 void contents_release(struct region *region);
-int region_open(const struct open_request *request, struct region **out);
+int region_open(const struct open_request *request, struct region **out); /* called with the lock of all files */
 int region_close(struct region *region);
 int region_recover(int fd, const char *path);
 void region_populate(struct region *region);
@@ -35,6 +35,7 @@ int region_msync(struct region *region, enum commit_mode mode);
 /* mappings.c */
 int mapping_add(struct region *region, uint64_t begin, uint64_t end);
 int mapping_cut(struct region *region, uint64_t begin, uint64_t end);
+bool mapping_has(struct region *region, uint64_t begin, uint64_t end);
 int mapping_resize(struct region *region, uint64_t begin, uint64_t old_bytes, uint64_t new_bytes);
 
 /* idle.c */

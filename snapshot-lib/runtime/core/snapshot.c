@@ -61,13 +61,12 @@ void snapshot_log_range(const void *address, size_t bytes) {
     announce_end(thread);
 }
 
-/* Give a file that was opened just now its size, and blocks if the caller wants them. */
+/* Give a file that was opened just now its size, and blocks if the caller wants them. Called with the lock of all
+ * files, as the opening: no other thread uses the file yet. */
 static int size_and_blocks(struct region *region, const struct open_request *request, size_t bytes) {
     int status = 0;
-    contents_take_late(region);
     if (bytes > region->bytes)
         status = region_resize(region, request->fd, bytes);
-    contents_release(region);
     if (status == 0 && request->flags & SNAPSHOT_POPULATE)
         status = -posix_fallocate(request->fd, 0, (off_t)region->bytes);
     return status;

@@ -205,7 +205,7 @@ int log_file_open(struct region *region, const char *data_path, unsigned flags) 
                                    .inode = identity->inode,
                                    .birth_ns = identity->birth_ns};
         region->log_fd = log_file_create(&file, region->protocol);
-        status = region->log_fd < 0 ? region->log_fd : log_file_lock(log_path, region->log_fd);
+        status = region->log_fd < 0 ? region->log_fd : 0;
     }
     if (status == 0)
         status = log_file_sync(region->log_fd, is_new);

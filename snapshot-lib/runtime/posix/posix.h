@@ -40,6 +40,7 @@ void descriptors_forget(int first, unsigned last);
 int INTERPOSED(open)(const char *path, int flags, ...);
 int INTERPOSED(close)(int fd);
 int INTERPOSED(ftruncate)(int fd, off_t bytes);
+int tracked_publish(struct region *region); /* posix_io.c */
 ssize_t INTERPOSED(read)(int fd, void *to, size_t bytes);
 ssize_t INTERPOSED(write)(int fd, const void *from, size_t bytes);
 ssize_t INTERPOSED(pread)(int fd, void *to, size_t bytes, off_t at);

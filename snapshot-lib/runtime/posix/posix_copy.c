@@ -141,11 +141,8 @@ int INTERPOSED(ioctl)(int fd, unsigned long request, ...) {
                                     : -1;
     USE_REGION(region, region_use(shares ? source : -1));
     int published = 0;
-    if (region && !region->inherited) {
-        contents_share(region);
-        published = region_publish(region);
-        contents_release(region);
-    }
+    if (region && !region->inherited)
+        published = tracked_publish(region);
     if (published < 0)
         return posix_result(published);
     return (int)syscall(SYS_ioctl, fd, request, argument);

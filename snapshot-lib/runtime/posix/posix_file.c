@@ -33,9 +33,7 @@ static int resize_closed(int fd, const char *path, uint64_t bytes) {
     int writable = own < 0 ? fd : own;
     int result = file_open(writable, path, 0, NULL, bytes, &region);
     if (result == 0) {
-        contents_take_late(region);
         result = region_resize(region, writable, bytes);
-        contents_release(region);
         region_close(region);
     }
     if (own >= 0)

@@ -93,6 +93,14 @@ static ssize_t read_here(struct region *region, int fd, const struct iovec *part
     return done;
 }
 
+/* Publish the last commit, for a reader that goes past the library. The file does not move meanwhile. */
+int tracked_publish(struct region *region) {
+    contents_share(region);
+    int status = region_publish(region);
+    contents_release(region);
+    return status;
+}
+
 /* A checkpoint takes the contents itself, when no thread stores: a thread that waits for them cannot reach its point.
  */
 static int sync_tracked(struct region *region) {

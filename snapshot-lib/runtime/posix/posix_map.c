@@ -171,21 +171,14 @@ void *INTERPOSED(mremap)(void *address, size_t old_bytes, size_t new_bytes, int 
     regions_unlock();
     return status < 0 ? fail(-status) : address;
 }
-static bool is_mapped(const struct region *region, uint64_t offset, uint64_t bytes) {
-    for (size_t i = 0; i < region->mapping_count; i++) {
-        uint64_t end = region->mappings[i].end;
-        if (offset <= end && bytes <= end - offset)
-            return true;
-    }
-    return false;
-}
 
 /* Without the lock, a page that stays mapped can be missing while another thread unmaps one beside it. */
-static bool is_surely_mapped(const struct region *region, uint64_t offset, uint64_t bytes) {
-    if (is_mapped(region, offset, bytes))
-        return true;
+static bool is_mapped(struct region *region, uint64_t offset, uint64_t bytes) {
+    for (const struct mapping *m = region->mappings; m < region->mappings + region->mapping_count; m++)
+        if (m->begin <= offset && offset <= m->end && bytes <= m->end - offset)
+            return true;
     regions_lock();
-    bool result = is_mapped(region, offset, bytes);
+    bool result = bytes <= region->span_bytes && mapping_has(region, offset, offset + bytes);
     regions_unlock();
     return result;
 }
@@ -200,7 +193,7 @@ int INTERPOSED(msync)(void *address, size_t bytes, int flags) {
     if ((uintptr_t)address % SNAPSHOT_PAGE || flags & ~(MS_SYNC | MS_ASYNC | MS_INVALIDATE) ||
         ((flags & MS_SYNC) && (flags & MS_ASYNC)))
         return posix_result(-EINVAL);
-    if (!is_surely_mapped(region, offset_of(region, address), bytes))
+    if (!is_mapped(region, offset_of(region, address), bytes))
         return posix_result(-ENOMEM);
     if (flags == MS_INVALIDATE)
         return posix_result(region_invalidate(region));

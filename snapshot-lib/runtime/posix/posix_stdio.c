@@ -30,7 +30,7 @@ static int prepare(int fd, const char *mode) {
     if (!region || region->inherited)
         return 0;
     if (!writes)
-        return region_publish(region);
+        return tracked_publish(region);
     dprintf(
         STDERR_FILENO,
         "snapshot: %s: is mapped, and what a stream writes would miss the mapping: use open() and write(), or unmap "

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Two threads that open, recover and close files of their own, or close the last descriptors of one, or
-// let it move while they commit it: every schedule of
-// one switch at calls of the runtime, then seeded samples of more. A thread must not get, or close, the other's file.
+// Two threads that open, recover and close files of their own, or map, read, write, cut, move and rename one: every
+// schedule of one switch at calls of the runtime, then seeded samples of more. A thread must not get, or close, the
+// other's file, and no call may fail or lose a change because of the other thread.
 //
 //     explore_files DIRECTORY [SCENARIO [BUG|- [SCHEDULE]]]
 //
@@ -14,6 +14,8 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -348,16 +350,176 @@ static Run closeAndRead(const Schedule &schedule) {
     return run;
 }
 
+// Two threads read by one position: none reads what the other one read.
+static Run readAndRead(const Schedule &schedule) {
+    static void *memory;
+    static uint64_t found[2];
+    int fd = mappedFile("a", Page, &memory), shared_position = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    for (uint64_t word : {0, 1})
+        trackedStore(static_cast<uint8_t *>(memory) + 8 * word, word + 1);
+    auto read = [](int from, uint64_t *to) { require(p_read(from, to, 8) == 8, "a file cannot be read"); };
+    Run run = runThreads({[=] { read(fd, &found[0]); }, [=] { read(shared_position, &found[1]); }}, schedule);
+    require(found[0] + found[1] == 3, "two reads get the same words");
+    p_close(shared_position);
+    unmapAndClose(memory, fd);
+    return run;
+}
+
+// Each of two threads has mappings of a file for itself; the last one that goes must not take the other's.
+static void mapAndCommit(int fd, size_t word) {
+    void *own = mapped(fd);
+    require(own != MAP_FAILED, "a file cannot be mapped");
+    trackedStore(static_cast<uint8_t *>(own) + 8 * word, 5);
+    require(p_msync(own, Page, MS_SYNC) == 0, "a commit fails");
+    require(p_munmap(own, Page) == 0, "a file cannot be unmapped");
+}
+
+static Run mapAndMap(const Schedule &schedule) {
+    int fd = openFile("a");
+    require(p_ftruncate(fd, Page) == 0, "a file gets no size");
+    watchMemory(true);
+    Run run = runThreads({[=] { mapAndCommit(fd, 0); }, [=] { mapAndCommit(fd, 8); }}, schedule);
+    watchMemory(false);
+    requireAt(fd, 0, 5);
+    requireAt(fd, 64, 5);
+    require(p_close(fd) == 0, "close fails");
+    return run;
+}
+
+// A mapping of a file is resized, or a page of it committed, while another thread unmaps other pages.
+static Run besideUnmap(const Schedule &schedule, const std::function<void(uint8_t *memory)> &act) {
+    static uint8_t *memory;
+    int fd = openFile("a");
+    require(p_ftruncate(fd, 4 * Page) == 0, "a file gets no size");
+    memory = static_cast<uint8_t *>(
+        p_mmap(nullptr, 4 * Page, PROT_READ | PROT_WRITE, MAP_SHARED_VALIDATE | MAP_SYNC, fd, 0));
+    trackedStore(memory, 5);
+    watchMemory(true);
+    Run run = runThreads(
+        {[&] { act(memory); }, [] { require(p_munmap(memory + Page, Page) == 0, "a page cannot be unmapped"); }},
+        schedule);
+    watchMemory(false);
+    require(p_msync(memory, Page, MS_SYNC) == 0, "a page is not mapped any more");
+    require(p_msync(memory + Page, Page, MS_SYNC) == -1, "a page is still mapped");
+    require(p_munmap(memory, 4 * Page) == 0 && p_close(fd) == 0, "a file cannot be closed");
+    requireContent("a", 5);
+    return run;
+}
+
+static Run commitBesideUnmap(const Schedule &schedule) {
+    return besideUnmap(schedule, [](uint8_t *memory) {
+        require(p_msync(memory, Page, MS_SYNC) == 0, "a commit fails beside unmapping");
+    });
+}
+
+static Run resizeBesideUnmap(const Schedule &schedule) {
+    return besideUnmap(schedule, [](uint8_t *memory) {
+        require(p_mremap(memory + 3 * Page, Page, 2 * Page, 0) == memory + 3 * Page, "a mapping does not grow");
+        require(p_msync(memory + 3 * Page, 2 * Page, MS_SYNC) == 0, "a mapping has not grown");
+        require(p_munmap(memory + 4 * Page, Page) == 0, "a page cannot be unmapped");
+    });
+}
+
+// A thread maps a file for the first time, which makes its log, while another one removes or renames the file: file and
+// log stay together.
+static bool isThere(const char *name) { return std::filesystem::exists(named(name)); }
+
+static Run besideMapping(const Schedule &schedule, const std::function<void()> &act) {
+    int fd = openFile("a");
+    require(p_ftruncate(fd, Page) == 0, "a file gets no size");
+    Run run = runThreads({act,
+                          [=] {
+                              void *own = mapped(fd); // fails if the file has no name any more
+                              require(own == MAP_FAILED || p_munmap(own, Page) == 0, "a file cannot be unmapped");
+                          }},
+                         schedule);
+    require(p_close(fd) == 0, "close fails");
+    require(isThere("a") || !isThere("a.snapshot-log"), "a log stays without its file");
+    return run;
+}
+
+static Run unlinkAndMap(const Schedule &schedule) {
+    return besideMapping(schedule, [] { require(p_unlink(named("a").c_str()) == 0, "a file cannot be removed"); });
+}
+
+static Run renameAndMap(const Schedule &schedule) {
+    Run run = besideMapping(
+        schedule, [] { require(p_rename(named("a").c_str(), named("b").c_str()) == 0, "a file cannot be renamed"); });
+    requireContent("b", 0);
+    return run;
+}
+
+// A file that is not mapped moves while another thread publishes its last commit, for a reader that does not pass by
+// the library.
+static Run moveAndPublish(const Schedule &schedule, const std::function<void(int fd)> &act) {
+    int fd = idleFile("a");
+    require(p_fsync(fd) == 0, "a commit fails");
+    watchMemory(true);
+    Run run = runThreads(
+        {[=] { require(p_ftruncate(fd, off_t{1} << 31) == 0, "a file does not grow"); }, [&] { act(fd); }}, schedule);
+    watchMemory(false);
+    require(p_close(fd) == 0, "close fails");
+    requireContent("a", 5);
+    return run;
+}
+
+static Run moveAndMapPrivately(const Schedule &schedule) {
+    return moveAndPublish(schedule, [](int fd) {
+        void *own = p_mmap(nullptr, Page, PROT_READ, MAP_PRIVATE, fd, 0);
+        require(own != MAP_FAILED && firstWord(static_cast<uint8_t *>(own)) == 5, "a mapping lacks the commit");
+        require(p_munmap(own, Page) == 0, "a file cannot be unmapped");
+    });
+}
+
+static Run moveAndOpenStream(const Schedule &schedule) {
+    return moveAndPublish(schedule, [](int) {
+        FILE *stream = p_fopen(named("a").c_str(), "r");
+        uint64_t found = 0;
+        require(stream && fread(&found, sizeof(found), 1, stream) == 1 && found == 5, "a stream lacks the commit");
+        if (stream)
+            p_fclose(stream);
+    });
+}
+
+static Run moveAndClone(const Schedule &schedule) {
+    return moveAndPublish(schedule, [](int fd) {
+        int copy = openFile("b");
+        uint64_t found = 5; // unless the file system can clone
+        if (p_ioctl(copy, FICLONE, fd) == 0)
+            (void)p_pread(copy, &found, sizeof(found), 0);
+        require(found == 5, "a clone lacks the commit");
+        p_close(copy);
+    });
+}
+
 static constexpr struct {
     const char *name;
     Run (*run)(const Schedule &schedule);
-} Scenarios[] = {
-    {"open-open", openTwo},           {"open-recover", openAndRecover},   {"recover-recover", recoverTwo},
-    {"close-idle", closeIdle},        {"move-commit", moveAndCommit},     {"unmap-use", unmapAndUse},
-    {"move-write", moveAndWrite},     {"exit-move", exitAndMove},         {"exit-close", exitAndClose},
-    {"grow-grow", growAndGrow},       {"append-append", appendAndAppend}, {"cut-use", cutByDescriptor},
-    {"resize-map", resizeAndMap},     {"close-read", closeAndRead},       {"cut-use-address", cutByAddress},
-    {"map-map-name", mapAndMapByName}};
+} Scenarios[] = {{"open-open", openTwo},
+                 {"open-recover", openAndRecover},
+                 {"recover-recover", recoverTwo},
+                 {"close-idle", closeIdle},
+                 {"move-commit", moveAndCommit},
+                 {"unmap-use", unmapAndUse},
+                 {"move-write", moveAndWrite},
+                 {"exit-move", exitAndMove},
+                 {"exit-close", exitAndClose},
+                 {"grow-grow", growAndGrow},
+                 {"append-append", appendAndAppend},
+                 {"read-read", readAndRead},
+                 {"cut-use", cutByDescriptor},
+                 {"cut-use-address", cutByAddress},
+                 {"resize-map", resizeAndMap},
+                 {"map-map", mapAndMap},
+                 {"map-map-name", mapAndMapByName},
+                 {"commit-unmap", commitBesideUnmap},
+                 {"resize-unmap", resizeBesideUnmap},
+                 {"unlink-map", unlinkAndMap},
+                 {"rename-map", renameAndMap},
+                 {"move-map-private", moveAndMapPrivately},
+                 {"move-stream", moveAndOpenStream},
+                 {"move-clone", moveAndClone},
+                 {"close-read", closeAndRead}};
 
 static uint64_t explore(Run (*run)(const Schedule &schedule)) {
     auto fresh = [=](const Schedule &schedule) {

@@ -489,28 +489,36 @@ TEST_P(Pages, StoredToBesideAResizeAreCommitted) {
 
 TEST_P(Uffd, PagesStoredToBesideARollbackAreCommitted) { storeBeside(path, Rollback); }
 
-// munmap() looks which pages have changed, and fsync() must not find them unchanged meanwhile.
-TEST_P(Mprotect, LeavesNothingOutOfACommitBesideAnUnmapping) {
+// munmap() and fsync() look which pages have changed. While the first one looks, the other must not find the same pages
+// unchanged.
+static void unmapBesideCommit(const std::string &path, bool unmaps_first) {
     int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     ASSERT_EQ(p_ftruncate(fd, Page), 0);
     void *memory = p_mmap(nullptr, Page, PROT_READ | PROT_WRITE, MAP_SHARED_VALIDATE | MAP_SYNC, fd, 0);
     ASSERT_NE(memory, MAP_FAILED);
     trackedStore(static_cast<uint8_t *>(memory), 7);
-    SlowCall unmapping([&] { EXPECT_EQ(p_munmap(memory, Page), 0); });
-    unmapping.begin();
+    auto unmap = [&] { EXPECT_EQ(p_munmap(memory, Page), 0); };
+    auto commit = [&] { EXPECT_EQ(p_fsync(fd), 0); };
+    SlowCall first(unmaps_first ? std::function<void()>(unmap) : commit);
+    first.begin();
     std::atomic<bool> done = false;
     std::atomic<pid_t> tid = 0;
-    std::thread committing([&] {
+    std::thread second([&] {
         tid = static_cast<pid_t>(syscall(SYS_gettid));
-        EXPECT_EQ(p_fsync(fd), 0);
+        unmaps_first ? commit() : unmap();
         done = true;
     });
-    EXPECT_TRUE(awaitSleep(tid, &done)) << "fsync() does not wait";
-    unmapping.end();
-    committing.join();
+    EXPECT_TRUE(awaitSleep(tid, &done)) << "the second call does not wait";
+    first.end();
+    second.join();
     p_close(fd); // uncommitted changes are discarded
-    EXPECT_EQ(word(TrackedFile(path, 0), 0), 7u);
+    TrackedFile file(path, 0);
+    EXPECT_EQ(*reinterpret_cast<uint64_t *>(file.working()), 7u);
 }
+
+TEST_P(Mprotect, LeavesNothingOutOfACommitBesideAnUnmapping) { unmapBesideCommit(path, true); }
+
+TEST_P(Mprotect, LeavesNothingOutOfACommitUnderWayBesideAnUnmapping) { unmapBesideCommit(path, false); }
 
 TEST_P(Mprotect, LeavesAChildNoLockThatAnotherThreadHeld) {
     TrackedFile file(path, Page);

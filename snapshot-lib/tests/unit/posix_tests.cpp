@@ -220,6 +220,17 @@ TEST_F(Posix, MremapWorksInPlace) {
     EXPECT_NO_MAP(p_mremap(base, Page, (size_t{1} << 30) + 1, MREMAP_MAYMOVE), ENOMEM);
 }
 
+TEST_F(Posix, MsyncNeedsEveryPageOfItsRange) {
+    uint8_t *base = map(4 * Page);
+    EXPECT_EQ(p_munmap(base + Page, Page), 0);
+    EXPECT_EQ(p_msync(base, Page, MS_SYNC), 0);
+    EXPECT_ERRNO(p_msync(base + Page, Page, MS_SYNC), ENOMEM);
+    EXPECT_ERRNO(p_msync(base, 4 * Page, MS_SYNC), ENOMEM);
+    EXPECT_EQ(map(Page, Page), base + Page) << "two mappings, and one for the page between";
+    EXPECT_EQ(p_msync(base, 4 * Page, MS_SYNC), 0);
+    EXPECT_ERRNO(p_msync(base, SIZE_MAX & ~(Page - 1), MS_SYNC), ENOMEM);
+}
+
 TEST_F(Posix, MsyncOfARangeCommitsEverything) {
     uint8_t *base = map();
     trackedStore(base + 3 * Page, 1); // as LMDB does: the data pages, then the meta page
@@ -674,7 +685,9 @@ TEST_F(Posix, StreamsFindAFileRecoveredAndDoNotWriteBesideAMapping) {
         EXPECT_EQ(errno, EBUSY);
     }
     EXPECT_EQ(p_fdopen(fd, "r+"), nullptr);
+    testing::internal::CaptureStderr();
     stream = p_fopen(path.c_str(), "r");
+    EXPECT_EQ(testing::internal::GetCapturedStderr(), "") << "nothing is refused to a reader";
     EXPECT_EQ(fread(&value, 8, 1, stream), 1u);
     EXPECT_EQ(value, 1u);
     p_fclose(stream);
