@@ -47,7 +47,7 @@ class FullStderr {
         for (ssize_t bytes; (bytes = ::read(ends[0], room, sizeof(room))) > 0;)
             text.append(room, static_cast<size_t>(bytes));
     }
-    // How often what was drained has this.
+    // How often the drained text has this.
     size_t count(const std::string &wanted) const {
         size_t found = 0;
         for (size_t at = 0; (at = text.find(wanted, at)) != std::string::npos; at++)
