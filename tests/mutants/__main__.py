@@ -9,7 +9,7 @@ import time
 import tomllib
 from pathlib import Path
 
-from mutants.build import build
+from mutants.build import build, find
 from mutants.run import Results, Verdict, baseline, judge_all, tests_of
 from mutants.sites import Site
 from mutants.subjects import SUBJECTS, Subject
@@ -111,23 +111,24 @@ def main() -> int:
     options = arguments()
     begin = time.monotonic()
     subject = SUBJECTS[options.subject]
-    built = build(subject)
+    mutated = find(subject)
     if options.list:
-        print("\n".join(f"{site.file}:{site.line}: {site.key}" for site in built.sites))
+        print("\n".join(f"{site.file}:{site.line}: {site.key}" for site in mutated.sites))
         return 0
+    sites = chosen(mutated.sites, options)
     listed = equivalents(subject)
-    gone = sorted(set(listed) - {site.key for site in built.sites})
+    gone = sorted(set(listed) - {site.key for site in mutated.sites})
     for key in gone:
         print(f"listed as equivalent, but no such site: {key}")
-    results = Results(built, options.longest)
+    build(mutated)
+    results = Results(mutated, options.longest)
     if options.again:
         results.path.unlink(missing_ok=True)
         results.found.clear()
-    tests = tests_of(subject, built.binary)
-    sites = chosen(built.sites, options)
-    print(f"{len(sites)} of {len(built.sites)} sites, {len(tests)} tests; each runs once as it is", file=sys.stderr)
+    tests = tests_of(subject, mutated.binary)
+    print(f"{len(sites)} of {len(mutated.sites)} sites, {len(tests)} tests; each runs once as it is", file=sys.stderr)
     if any(site.key not in results.found for site in sites):
-        baseline(tests, built)
+        baseline(tests, mutated)
         tests = [test for test in tests if test.seconds <= options.longest]
     verdicts: list[tuple[Site, Verdict]] = []
     missed, started = 0, time.monotonic()

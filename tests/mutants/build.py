@@ -28,8 +28,12 @@ MUTATING = ("build.py", "rewrite.py", "runtime.c", "sites.py", "subjects.py")  #
 
 
 @dataclass
-class Built:
+class Mutated:
+    """The sites of a subject, in a copy of its sources that is not compiled yet."""
+
+    subject: Subject
     sites: list[Site]
+    tree: Path
     binary: Path  # build folder
     state: Path  # folder of this subject's results
     digest: str  # of all copied files
@@ -95,7 +99,7 @@ def reserve(state: Path) -> None:
         sys.exit(2)
 
 
-def build(subject: Subject) -> Built:
+def find(subject: Subject) -> Mutated:
     state = ROOT / "build/mutants" / subject.name
     tree, binary = state / "tree", state / "build"
     state.mkdir(parents=True, exist_ok=True)
@@ -103,9 +107,12 @@ def build(subject: Subject) -> Built:
     digest = copy(subject, tree)
     run(["clang-19", "-O2", "-fPIC", "-c", str(Path(__file__).with_name("runtime.c")), "-o", str(state / "runtime.o")])
     configure(subject, tree, binary)
-    sites = find_sites(subject, tree, binary)
-    for file in {site.file for site in sites}:
-        path = tree / file
-        path.write_text(Rewriter(path.read_text(), [s for s in sites if s.file == file]).whole())
-    run(["nice", "ninja", "-j2", "-C", str(binary), *subject.targets])
-    return Built(sites, binary, state, digest)
+    return Mutated(subject, find_sites(subject, tree, binary), tree, binary, state, digest)
+
+
+def build(mutated: Mutated) -> None:
+    """Compile all mutants at once; the environment chooses one for each run."""
+    for file in {site.file for site in mutated.sites}:
+        path = mutated.tree / file
+        path.write_text(Rewriter(path.read_text(), [s for s in mutated.sites if s.file == file]).whole())
+    run(["nice", "ninja", "-j2", "-C", str(mutated.binary), *mutated.subject.targets])

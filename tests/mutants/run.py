@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from mutants.build import Built
+from mutants.build import Mutated
 from mutants.sites import Site
 from mutants.subjects import Subject
 
@@ -87,10 +87,10 @@ def passes(test: Test, limit_s: float, **environment: str) -> str:
         process.wait()
 
 
-def baseline(tests: list[Test], built: Built) -> None:
+def baseline(tests: list[Test], mutated: Mutated) -> None:
     """Run each test without a mutant: it must pass. Record its time and the sites that it reaches."""
-    record = built.state / "reached"
-    known = built.state / f"baseline-{built.digest[:16]}.json"
+    record = mutated.state / "reached"
+    known = mutated.state / f"baseline-{mutated.digest[:16]}.json"
     found: dict[str, tuple[float, list[int]]] = json.loads(known.read_text()) if known.exists() else {}
     for number, test in enumerate(tests):
         if test.name not in found:
@@ -133,12 +133,12 @@ def judge(site: Site, tests: list[Test], hint: str = "") -> Verdict:
 class Results:
     """Verdicts in a file, written one by one, for exactly these sources and tests."""
 
-    def __init__(self, built: Built, longest_s: float) -> None:
-        self.path = built.state / f"verdicts-{built.digest[:16]}-{longest_s:g}s.jsonl"
+    def __init__(self, mutated: Mutated, longest_s: float) -> None:
+        self.path = mutated.state / f"verdicts-{mutated.digest[:16]}-{longest_s:g}s.jsonl"
         self.found: dict[str, Verdict] = {}
         if self.path.exists():
             self.found = {verdict.site: verdict for verdict in self.read(self.path)}
-        earlier = sorted(built.state.glob("verdicts-*.jsonl"), key=lambda path: path.stat().st_mtime)
+        earlier = sorted(mutated.state.glob("verdicts-*.jsonl"), key=lambda path: path.stat().st_mtime)
         self.hints = {v.site: v.caught_by for path in earlier for v in self.read(path) if v.caught_by}
 
     @staticmethod
