@@ -88,6 +88,18 @@ TEST_F(Backing, OfAllPagesIsThereOrMissedByTheCallThatAsksForIt) {
     EXPECT_EQ(listed(file), std::vector<int64_t>{}) << "none of them is asked for again";
 }
 
+TEST_F(Backing, OfAllPagesIsAskedForBehindTheGrowthOfTheFile) {
+    TrackedFile(path, Page).close();
+    fallocate_error = ENOSPC;
+    int status = TrackedFile(path, Pages * Page, SNAPSHOT_POPULATE).error();
+    fallocate_error = 0;
+    EXPECT_EQ(status, -ENOSPC);
+    TrackedFile file(path, Pages * Page, SNAPSHOT_POPULATE);
+    ASSERT_EQ(file.error(), 0);
+    for (size_t page = 0; page < Pages; page++)
+        EXPECT_TRUE(hasBlocks(page));
+}
+
 // A thread finds no room for the log while another one lets it grow: the other's entries there stay.
 TEST_F(Backing, OfTheLogIsNotTakenFromAThreadByAnotherThatFindsNone) {
     constexpr size_t lines = 4096;
