@@ -358,7 +358,9 @@ static Run readAndRead(const Schedule &schedule) {
     for (uint64_t word : {0, 1})
         trackedStore(static_cast<uint8_t *>(memory) + 8 * word, word + 1);
     auto read = [](int from, uint64_t *to) { require(p_read(from, to, 8) == 8, "a file cannot be read"); };
+    watchMemory(true);
     Run run = runThreads({[=] { read(fd, &found[0]); }, [=] { read(shared_position, &found[1]); }}, schedule);
+    watchMemory(false);
     require(found[0] + found[1] == 3, "two reads get the same words");
     p_close(shared_position);
     unmapAndClose(memory, fd);
@@ -407,8 +409,8 @@ static Run besideUnmap(const Schedule &schedule, const std::function<void(uint8_
 }
 
 static Run commitBesideUnmap(const Schedule &schedule) {
-    return besideUnmap(schedule, [](uint8_t *memory) {
-        require(p_msync(memory, Page, MS_SYNC) == 0, "a commit fails beside unmapping");
+    return besideUnmap(schedule, [](uint8_t *memory) { // the pages behind the gap get a mapping of their own
+        require(p_msync(memory + 3 * Page, Page, MS_SYNC) == 0, "a commit fails beside unmapping");
     });
 }
 
