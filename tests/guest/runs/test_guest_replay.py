@@ -82,7 +82,7 @@ def test_a_replay_on_another_device_is_the_guest_on_that_device(
         guest_ps, replay_ps = span_ps(guest), span_ps(replay)
         have, want = ({k: roi["counters"][k] for k in ("cache-hits", "cache-misses")} for roi in (replay, guest))
         print(f"{OTHER_WORKLOADS[n]}: capture {span_ps(here[n])} ps, guest {guest_ps} ps, ", end="")
-        # A miss takes a flash read at most, and less where misses overlap.
+        # A miss takes about a flash read, and less where misses overlap.
         further_ps = (want["cache-misses"] - have["cache-misses"]) * slow.flash_read_ps
         shortest_ps, longest_ps = sorted((replay_ps, replay_ps + further_ps))
         print(f"replay {replay_ps / guest_ps - 1:+.4%}, with further misses ", end="")
