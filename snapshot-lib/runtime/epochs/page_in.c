@@ -40,16 +40,17 @@ static int call(int fd, unsigned long request, void *argument) {
     return syscall(SYS_ioctl, fd, request, argument) < 0 ? -errno : 0;
 }
 
-/* Wakes the threads that wait for the page, even if it was copied in already. */
+/* Threads that wait for the page go on after it is counted, even if it was copied in already or its mapping is gone. */
 static void page_bring(struct pager *pager, uint64_t address) {
     const struct region *region = pager->region;
     uint64_t page = address / SNAPSHOT_PAGE * SNAPSHOT_PAGE, offset = page - (uint64_t)region->working;
-    struct uffdio_copy copy = {.dst = page, .src = (uint64_t)region->backing + offset, .len = SNAPSHOT_PAGE};
+    struct uffdio_copy copy = {.dst = page,
+                               .src = (uint64_t)region->backing + offset,
+                               .len = SNAPSHOT_PAGE,
+                               .mode = UFFDIO_COPY_MODE_DONTWAKE};
     struct uffdio_range range = {.start = page, .len = SNAPSHOT_PAGE};
-    atomic_fetch_add(&pager->pages, 1); /* first, so that a thread that waits for the page finds it counted */
     if (call(pager->faults, UFFDIO_COPY, &copy) == 0)
-        return;
-    atomic_fetch_sub(&pager->pages, 1); /* the page is there already, or its mapping is gone */
+        atomic_fetch_add(&pager->pages, 1);
     (void)call(pager->faults, UFFDIO_WAKE, &range);
 }
 

@@ -124,6 +124,7 @@ static int idleFile(const char *name) {
     void *memory = p_mmap(nullptr, Page, PROT_READ | PROT_WRITE, MAP_SHARED_VALIDATE | MAP_SYNC, fd, 0);
     require(memory != MAP_FAILED, "a file cannot be mapped");
     trackedStore(static_cast<uint8_t *>(memory), 5);
+    threadRests(memory);
     require(p_munmap(memory, Page) == 0, "a file cannot be unmapped");
     return fd;
 }
@@ -160,6 +161,7 @@ static Run unmapAndUse(const Schedule &schedule) {
     memory = p_mmap(nullptr, Page, PROT_READ | PROT_WRITE, MAP_SHARED_VALIDATE | MAP_SYNC, fd, 0);
     trackedStore(static_cast<uint8_t *>(memory), 5);
     require(p_msync(memory, Page, MS_SYNC) == 0, "a commit fails");
+    threadRests(memory);
     Run run = runThreads({[] { require(p_munmap(memory, Page) == 0, "a file cannot be unmapped"); },
                           [=] {
                               uint64_t found = 0;
@@ -396,6 +398,7 @@ static Run besideUnmap(const Schedule &schedule, const std::function<void(uint8_
     memory = static_cast<uint8_t *>(
         p_mmap(nullptr, 4 * Page, PROT_READ | PROT_WRITE, MAP_SHARED_VALIDATE | MAP_SYNC, fd, 0));
     trackedStore(memory, 5);
+    threadRests(memory);
     watchMemory(true);
     Run run = runThreads(
         {[&] { act(memory); }, [] { require(p_munmap(memory + Page, Page) == 0, "a page cannot be unmapped"); }},

@@ -388,14 +388,47 @@ MEMORY_POINT(store16)
 // shows as a deadlock. Wakings are counted, for all words together.
 static unsigned wakings;
 
+static void sleepUntilWoken() {
+    for (unsigned before = wakings; wakings == before;)
+        block();
+}
+
 static long waitForWaking(const unsigned *word, unsigned value) {
     if (!shared || this_task < 0)
         return 0;
     if (__atomic_load_n(word, __ATOMIC_SEQ_CST) != value)
         return -1;
-    for (unsigned before = wakings; wakings == before;)
-        block();
+    sleepUntilWoken();
     return 0;
+}
+
+int __real_pthread_cond_broadcast(pthread_cond_t *condition);
+int __real_pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex, const struct timespec *until);
+int __real_pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex);
+int __wrap_pthread_cond_broadcast(pthread_cond_t *condition);
+int __wrap_pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex, const struct timespec *until);
+int __wrap_pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex);
+
+int __wrap_pthread_cond_broadcast(pthread_cond_t *condition) {
+    wakings++;
+    return __real_pthread_cond_broadcast(condition);
+}
+
+int __wrap_pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex) {
+    if (!shared || this_task < 0)
+        return __real_pthread_cond_wait(condition, mutex);
+    __real_pthread_mutex_unlock(mutex);
+    sleepUntilWoken();
+    return __wrap_pthread_mutex_lock(mutex);
+}
+
+// A wait that ends by itself is no deadlock.
+int __wrap_pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex, const struct timespec *until) {
+    if (!shared || this_task < 0)
+        return __real_pthread_cond_timedwait(condition, mutex, until);
+    __real_pthread_mutex_unlock(mutex);
+    letOthersRun();
+    return __wrap_pthread_mutex_lock(mutex);
 }
 
 // A task that gives its turn away waits for another one.
