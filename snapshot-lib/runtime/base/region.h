@@ -54,10 +54,10 @@ struct commit_group {
 #define GROUP_STEPS 16u
 
 struct region {
-    bool in_use;
-    atomic_uint users;   /* calls in progress by a descriptor of the file: the file is not closed */
-    bool inherited;      /* by a forked child: the file is the parent's, the working copy is private to the child */
-    uint64_t generation; /* tells valid thread-local pointers from those to an earlier file in a reused slot */
+    atomic_uint users; /* calls in progress by a descriptor of the file: the file is not closed */
+    bool inherited;    /* by a forked child: the file is the parent's, the working copy is private to the child */
+    uint64_t
+        generation; /* number of this opening, by which thread-local pointers are told from older ones; 0: no file */
     const struct protocol *protocol;
     uint8_t *working;
     uint8_t *backing;

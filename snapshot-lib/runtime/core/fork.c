@@ -52,7 +52,7 @@ static void in_child(void) {
     __atomic_store_n(&__snapshot_size, 0, __ATOMIC_RELEASE); /* stores of the child are not tracked */
     bool is_new[REGIONS_MAX];
     for (size_t i = 0; i < REGIONS_MAX; i++) { /* first: no call on the way may take one for a file of the child */
-        is_new[i] = regions[i].in_use && !regions[i].inherited;
+        is_new[i] = region_is_open(&regions[i]) && !regions[i].inherited;
         regions[i].inherited |= is_new[i];
     }
     for (size_t i = 0; i < REGIONS_MAX; i++)

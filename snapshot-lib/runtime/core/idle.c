@@ -118,7 +118,7 @@ void idle_check(void) {
     int saved = errno;
     regions_lock();
     for (size_t i = 0; i < REGIONS_MAX; i++)
-        if (regions[i].in_use && regions[i].idle_since > 0)
+        if (region_is_open(&regions[i]) && regions[i].idle_since > 0)
             idle_look(&regions[i]);
     regions_unlock();
     errno = saved;
@@ -130,7 +130,7 @@ void idle_check_missed(void) {
 }
 
 static bool can_close(const struct region *region) {
-    return region->in_use && region->idle_since > 0 && atomic_load(&region->users) == 0;
+    return region_is_open(region) && region->idle_since > 0 && atomic_load(&region->users) == 0;
 }
 
 /* Close the file that has idled longest, because another file needs its place. False: no file can be closed. */

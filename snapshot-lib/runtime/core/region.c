@@ -58,40 +58,47 @@ void regions_lock_inherit(void) {
     pthread_setcancelstate(regions_cancel_state, NULL);
 }
 
-static uint64_t offset_in(const struct region *region, const void *address) {
-    return (uint64_t)((uintptr_t)address - (uintptr_t)region->working);
+bool region_is_open(const struct region *region) { return generation_of(region) != 0; }
+
+static void generation_set(struct region *region, uint64_t generation) {
+    __atomic_store_n(&region->generation, generation, __ATOMIC_RELEASE);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
 }
 
 /* The tracked file that has a byte at this address. */
 struct region *region_find(const void *address) {
-    for (size_t i = 0; i < REGIONS_MAX; i++)
-        if (regions[i].in_use &&
-            offset_in(&regions[i], address) < __atomic_load_n(&regions[i].mapped_bytes, __ATOMIC_ACQUIRE))
-            return &regions[i];
+    for (struct region *region = regions; region < regions + REGIONS_MAX; region++)
+        if (region_has(region, address, &region->mapped_bytes))
+            return region;
     return NULL;
 }
 
 /* The tracked file for which this address is reserved, even behind the end of the file. */
 struct region *region_of_span(const void *address) {
-    for (size_t i = 0; i < REGIONS_MAX; i++)
-        if (regions[i].in_use && offset_in(&regions[i], address) < regions[i].span_bytes)
-            return &regions[i];
+    for (struct region *region = regions; region < regions + REGIONS_MAX; region++)
+        if (region_has(region, address, &region->span_bytes))
+            return region;
     return NULL;
+}
+
+static bool is_of(const struct region *region, const struct file_identity *identity) {
+    uint64_t generation = generation_of(region);
+    return generation && region->identity.inode == identity->inode && region->identity.device == identity->device &&
+           generation_is_still(region, generation);
 }
 
 /* A forked child may have both an inherited file of its parent and the file itself; the latter is preferred. */
 static struct region *region_of_identity(const struct file_identity *identity) {
     struct region *found = NULL;
-    for (size_t i = 0; i < REGIONS_MAX; i++)
-        if (regions[i].in_use && regions[i].identity.inode == identity->inode &&
-            regions[i].identity.device == identity->device && (!found || found->inherited))
-            found = &regions[i];
+    for (struct region *region = regions; region < regions + REGIONS_MAX; region++)
+        if (is_of(region, identity) && (!found || found->inherited))
+            found = region;
     return found;
 }
 
-static bool any_in_use(void) {
+static bool any_is_open(void) {
     for (size_t i = 0; i < REGIONS_MAX; i++)
-        if (regions[i].in_use)
+        if (region_is_open(&regions[i]))
             return true;
     return false;
 }
@@ -99,13 +106,13 @@ static bool any_in_use(void) {
 /* Searches by file, not by descriptor: closing a descriptor ends nothing, and opening the file again finds it. */
 struct region *region_of_file(int fd) {
     struct file_identity identity;
-    return any_in_use() && file_identity_read(fd, &identity) == 0 ? region_of_identity(&identity) : NULL;
+    return any_is_open() && file_identity_read(fd, &identity) == 0 ? region_of_identity(&identity) : NULL;
 }
 
 /* Takes no lock for a file that is not tracked, because signal handlers write to pipes. */
 struct region *region_use(int fd) {
     struct file_identity identity;
-    if (!any_in_use() || file_identity_read(fd, &identity) < 0 || !region_of_identity(&identity))
+    if (!any_is_open() || file_identity_read(fd, &identity) < 0 || !region_of_identity(&identity))
         return NULL;
     regions_lock();
     struct region *region = region_of_identity(&identity);
@@ -326,7 +333,7 @@ static int region_fill(struct region *region, const struct open_request *request
 
 static int region_open_locked(const struct open_request *request, struct region **out) {
     struct region *region = regions;
-    while (region < regions + REGIONS_MAX && region->in_use)
+    while (region < regions + REGIONS_MAX && region_is_open(region))
         region++;
     if (region == regions + REGIONS_MAX)
         return -EMFILE;
@@ -339,9 +346,9 @@ static int region_open_locked(const struct open_request *request, struct region 
         region_release(region);
         return status;
     }
-    region->generation = ++generation_last;
     epochs_open(region);
-    region->in_use = !request->recover_only;
+    if (!request->recover_only)
+        generation_set(region, ++generation_last);
     *out = region;
     return 0;
 }
@@ -358,7 +365,7 @@ int region_open(const struct open_request *request, struct region **out) {
 static int region_close_locked(struct region *region) {
     epochs_close(region);
     int status = region->inherited ? 0 : region_detach(region);
-    region->in_use = false;
+    generation_set(region, 0);
     if (region->data_fd >= 0)
         syscall(SYS_close, region->data_fd);
     region_release(region);
@@ -415,7 +422,7 @@ __attribute__((destructor)) void regions_publish_at_exit(void) {
         return;
     regions_lock();
     for (size_t i = 0; i < REGIONS_MAX; i++)
-        if (regions[i].in_use && !regions[i].inherited && !thread_is_at_work(&regions[i])) {
+        if (region_is_open(&regions[i]) && !regions[i].inherited && !thread_is_at_work(&regions[i])) {
             check_discard(&regions[i], "the program ends");
             if (region_publish(&regions[i]) < 0)
                 dprintf(STDERR_FILENO, "snapshot: %s: its log is damaged, and the file lacks what only the log had\n",

@@ -8,7 +8,29 @@
 /* Names the tracked file that region_use() returned, or NULL. While the name is in scope, no other thread closes it. */
 #define USE_REGION(name, used) struct region *name __attribute__((cleanup(region_unuse))) = (used)
 
+/*
+ * Looks without the lock of all files. Another thread may meanwhile close a file and open one in the same slot, or move
+ * a file. So they read the generation before and after, and the length before the address: a file that moves gets its
+ * new address before it gets longer.
+ */
+static inline uint64_t generation_of(const struct region *region) {
+    return __atomic_load_n(&region->generation, __ATOMIC_ACQUIRE);
+}
+
+static inline bool generation_is_still(const struct region *region, uint64_t generation) {
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    return generation_of(region) == generation;
+}
+
+/* True if the address is one of the first `*bytes` of the file, which are its mapped bytes or its span. */
+static inline bool region_has(const struct region *region, const void *address, const uint64_t *bytes) {
+    uint64_t generation = generation_of(region), length = __atomic_load_n(bytes, __ATOMIC_ACQUIRE);
+    uint64_t offset = (uint64_t)address - (uint64_t)__atomic_load_n(&region->working, __ATOMIC_RELAXED);
+    return offset < length && generation && generation_is_still(region, generation);
+}
+
 /* region.c */
+bool region_is_open(const struct region *region);
 struct region *region_find(const void *address);
 struct region *region_of_span(const void *address);
 struct region *region_of_file(int fd);

@@ -80,7 +80,7 @@ static int move(struct region *region, const void *hint, bool fixed, uint64_t sp
     working_copy(working, region);
     arena_release(region->working, region->span_bytes);
     region->working = working;
-    region->span_bytes = span_bytes;
+    __atomic_store_n(&region->span_bytes, span_bytes, __ATOMIC_RELEASE); /* after the address: region_has() */
     struct file_record record = file_record_read(region->log);
     record.address = (uint64_t)working;
     if (record.sequence > 0)

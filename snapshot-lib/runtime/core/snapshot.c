@@ -26,10 +26,11 @@ static __attribute__((preserve_most, noinline)) void log_slowly(const void *addr
  */
 __attribute__((preserve_most)) void __snapshot_log(const void *address, size_t bytes) {
     const struct region *first = &regions[0];
-    uint64_t offset = (uint64_t)((uintptr_t)address - (uintptr_t)first->working);
     const struct thread_slot *slot = &thread_slots[0];
-    bool in_one_line = offset < __atomic_load_n(&first->mapped_bytes, __ATOMIC_RELAXED) &&
-                       offset % LINE_BYTES + bytes <= LINE_BYTES && slot->generation == first->generation;
+    uint64_t length = __atomic_load_n(&first->mapped_bytes, __ATOMIC_ACQUIRE); /* in the order of region_find() */
+    uint64_t offset = (uint64_t)address - (uint64_t)__atomic_load_n(&first->working, __ATOMIC_ACQUIRE);
+    bool in_one_line = offset < length && offset % LINE_BYTES + bytes <= LINE_BYTES &&
+                       slot->generation == __atomic_load_n(&first->generation, __ATOMIC_RELAXED);
     const _Atomic uint8_t *state = first->line_states + offset / LINE_BYTES;
     if (!in_one_line || atomic_load_explicit(state, memory_order_acquire) != slot->tag)
         log_slowly(address, bytes);
@@ -52,13 +53,25 @@ static void announce_kept(struct thread_log *thread, uint64_t offset, uint64_t b
     announce(thread, offset, kept);
 }
 
-void snapshot_log_range(const void *address, size_t bytes) {
-    struct region *region = region_find(address);
-    if (!region || region->inherited)
+static inline __attribute__((always_inline)) void log_range_of(struct region *region, const void *address,
+                                                               size_t bytes) {
+    if (region->inherited)
         return;
     struct thread_log *thread = announce_begin(region);
     announce_kept(thread, (uint64_t)((const uint8_t *)address - region->working), bytes);
     announce_end(thread);
+}
+
+/* Most programs have one file, so that one is looked at first. */
+void snapshot_log_range(const void *address, size_t bytes) {
+    struct region *first = &regions[0];
+    if (region_has(first, address, &first->mapped_bytes)) {
+        log_range_of(first, address, bytes);
+        return;
+    }
+    struct region *region = region_find(address);
+    if (region)
+        log_range_of(region, address, bytes);
 }
 
 /* Give a file that was opened just now its size, and blocks if the caller wants them. Called with the lock of all

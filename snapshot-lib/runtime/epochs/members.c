@@ -37,7 +37,7 @@ static void member_remove(struct epochs *epochs, struct member *gone) {
 
 void epochs_thread_end(void) {
     for (size_t i = 0; i < REGIONS_MAX; i++) {
-        if (!regions[i].in_use || regions[i].inherited || !has_entered(&regions[i]))
+        if (regions[i].inherited || !has_entered(&regions[i]))
             continue;
         pthread_mutex_lock(&epochs_all[i].mutex);
         member_remove(&epochs_all[i], &members_own[i]);
@@ -79,7 +79,7 @@ static void member_idles(struct region *region) {
 
 void epochs_wait(void) {
     for (size_t i = 0; i < REGIONS_MAX; i++)
-        if (regions[i].in_use && !regions[i].inherited && member_is_active(&regions[i]))
+        if (!regions[i].inherited && member_is_active(&regions[i]))
             member_idles(&regions[i]);
 }
 

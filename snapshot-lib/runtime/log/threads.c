@@ -94,7 +94,7 @@ static void thread_end(void *unused) {
     epochs_thread_end(); /* first: another thread may adopt the log of a thread that is no member any more */
     for (size_t i = 0; i < REGIONS_MAX; i++) {
         struct thread_slot *slot = &thread_slots[i];
-        if (slot->log && regions[i].in_use && regions[i].generation == slot->generation) {
+        if (slot->log && regions[i].generation == slot->generation) {
             atomic_store(&slot->log->owner, NULL);
             atomic_store(&slot->log->in_use, false);
         }

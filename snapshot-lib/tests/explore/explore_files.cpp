@@ -497,6 +497,67 @@ static Run moveAndClone(const Schedule &schedule) {
     });
 }
 
+static void *openAt(const char *name, size_t bytes, void *address) {
+    void *memory = nullptr;
+    require(snapshot_map(named(name).c_str(), bytes, address ? SNAPSHOT_FIXED : 0, address, &memory) == 0,
+            "a file does not open");
+    return memory;
+}
+
+// A thread stores to a file while another thread changes the file whose addresses lie before those of the first one.
+// Without a switch the thread that stores runs first, or the other one.
+template <bool StoresFirst>
+static Run besideStore(const Schedule &schedule, const std::function<void()> &act, void *address = nullptr) {
+    static void *memory;
+    memory = openAt("c", Page, address);
+    std::function<void()> store = [] {
+        trackedStore(static_cast<uint8_t *>(memory), 5);
+        require(p_msync(memory, Page, MS_SYNC) == 0, "a commit fails");
+    };
+    watchMemory(true);
+    Run run = StoresFirst ? runThreads({store, act}, schedule) : runThreads({act, store}, schedule);
+    watchMemory(false);
+    require(snapshot_unmap(memory) == 0, "a file cannot be closed");
+    requireContent("c", 5);
+    return run;
+}
+
+// The other file is closed, and its place in the list of files gets a longer one.
+template <bool StoresFirst> static Run reopenLonger(const Schedule &schedule) {
+    static void *memory, *longer;
+    memory = openAt("a", Page, nullptr);
+    Run run = besideStore<StoresFirst>(schedule, [] {
+        require(snapshot_unmap(memory) == 0, "a file cannot be closed");
+        longer = openAt("b", 32 * Page, nullptr);
+    });
+    require(snapshot_unmap(longer) == 0, "a file cannot be closed");
+    return run;
+}
+
+// The place of a longer file gets a shorter one, whose addresses lie before those of the file with the store.
+template <bool StoresFirst> static Run reopenShorter(const Schedule &schedule) {
+    static void *memory, *longer, *shorter;
+    auto *lowest = TrackedFile(named("z"), Page).working();
+    longer = openAt("a", 32 * Page, lowest + (1 << 24));
+    memory = openAt("d", Page, lowest);
+    auto reopen = [] {
+        require(snapshot_unmap(memory) == 0 && snapshot_unmap(longer) == 0, "a file cannot be closed");
+        shorter = openAt("b", Page, nullptr);
+    };
+    Run run = besideStore<StoresFirst>(schedule, reopen, lowest + 24 * Page);
+    require(snapshot_unmap(shorter) == 0, "a file cannot be closed");
+    return run;
+}
+
+// The other file outgrows its addresses and moves.
+template <bool StoresFirst> static Run moveAndStore(const Schedule &schedule) {
+    int fd = idleFile("a");
+    Run run =
+        besideStore<StoresFirst>(schedule, [=] { require(p_ftruncate(fd, 32 * Page) == 0, "a file does not grow"); });
+    require(p_close(fd) == 0, "close fails");
+    return run;
+}
+
 static constexpr struct {
     const char *name;
     Run (*run)(const Schedule &schedule);
@@ -524,7 +585,13 @@ static constexpr struct {
                  {"move-map-private", moveAndMapPrivately},
                  {"move-stream", moveAndOpenStream},
                  {"move-clone", moveAndClone},
-                 {"close-read", closeAndRead}};
+                 {"close-read", closeAndRead},
+                 {"store-reopen-longer", reopenLonger<true>},
+                 {"reopen-longer-store", reopenLonger<false>},
+                 {"store-reopen-shorter", reopenShorter<true>},
+                 {"reopen-shorter-store", reopenShorter<false>},
+                 {"store-move", moveAndStore<true>},
+                 {"move-store", moveAndStore<false>}};
 
 static uint64_t explore(Run (*run)(const Schedule &schedule)) {
     auto fresh = [=](const Schedule &schedule) {
