@@ -124,6 +124,17 @@ void *INTERPOSED(mmap64)(void *hint, size_t bytes, int protection, int flags, in
     return INTERPOSED(mmap)(hint, bytes, protection, flags, fd, offset);
 }
 
+/* True for the addresses of files and those reserved between them. A look without the lock may see parts of two spans
+ * while another thread opens or closes a file, and then take the program's own memory for a file's. */
+static bool is_ours(const void *address) {
+    if (!arena_has(address))
+        return false;
+    regions_lock();
+    bool result = arena_has(address);
+    regions_unlock();
+    return result;
+}
+
 static int unmap(void *address, size_t bytes) {
     struct region *region = region_of_span(address);
     if (!region || region->mapping_count == 0)
@@ -138,7 +149,7 @@ static int unmap(void *address, size_t bytes) {
 }
 
 int INTERPOSED(munmap)(void *address, size_t bytes) {
-    if (!arena_has(address))
+    if (!is_ours(address))
         return kernel_munmap(address, bytes);
     regions_lock();
     int status = unmap(address, bytes);
@@ -164,7 +175,7 @@ void *INTERPOSED(mremap)(void *address, size_t old_bytes, size_t new_bytes, int 
     va_start(arguments, flags);
     void *place = flags & MREMAP_FIXED ? va_arg(arguments, void *) : NULL;
     va_end(arguments);
-    if (!arena_has(address))
+    if (!is_ours(address))
         return (void *)syscall(SYS_mremap, address, old_bytes, new_bytes, flags, place);
     regions_lock();
     int status = remap(address, old_bytes, new_bytes, flags);
@@ -186,7 +197,7 @@ static bool is_mapped(struct region *region, uint64_t offset, uint64_t bytes) {
 /* Any range stands for the whole tracked file: a commit of less would not be atomic. */
 int INTERPOSED(msync)(void *address, size_t bytes, int flags) {
     struct region *region = region_of_span(address);
-    if (!region && arena_has(address))
+    if (!region && is_ours(address))
         return posix_result(-ENOMEM);
     if (!region)
         return (int)syscall(SYS_msync, address, bytes, flags);
@@ -203,7 +214,7 @@ int INTERPOSED(msync)(void *address, size_t bytes, int flags) {
 /* Ignore advice that drops pages of the working copy, which has the only copy of uncommitted data. */
 int INTERPOSED(madvise)(void *address, size_t bytes, int advice) {
     bool drops = advice == MADV_DONTNEED || advice == MADV_FREE || advice == MADV_REMOVE || advice == MADV_PAGEOUT;
-    if (drops && arena_has(address))
+    if (drops && is_ours(address))
         return 0;
     return (int)syscall(SYS_madvise, address, bytes, advice);
 }

@@ -558,6 +558,25 @@ template <bool StoresFirst> static Run moveAndStore(const Schedule &schedule) {
     return run;
 }
 
+// A thread unmaps, and asks about, memory of its own between the addresses of files, while another one opens a file
+// there.
+static Run openAndUnmapOther(const Schedule &schedule) {
+    static constexpr uint64_t Place = 0x120000000000; // behind the addresses that the library reserves
+    static void *first, *second;
+    first = openAt("a", Page, reinterpret_cast<void *>(3 * Place));
+    void *other = mmap(reinterpret_cast<void *>(Place), Page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    require(other == reinterpret_cast<void *>(Place), "memory has not its place");
+    watchMemory(true);
+    Run run = runThreads({[=] { require(p_munmap(other, Page) == 0, "memory cannot be unmapped"); },
+                          [] { second = openAt("b", Page, reinterpret_cast<void *>(2 * Place)); }},
+                         schedule);
+    watchMemory(false);
+    require(madvise(other, Page, MADV_NORMAL) == -1, "memory stays mapped");
+    munmap(other, Page);
+    require(snapshot_unmap(first) == 0 && snapshot_unmap(second) == 0, "a file cannot be closed");
+    return run;
+}
+
 static constexpr struct {
     const char *name;
     Run (*run)(const Schedule &schedule);
@@ -591,7 +610,8 @@ static constexpr struct {
                  {"store-reopen-shorter", reopenShorter<true>},
                  {"reopen-shorter-store", reopenShorter<false>},
                  {"store-move", moveAndStore<true>},
-                 {"move-store", moveAndStore<false>}};
+                 {"move-store", moveAndStore<false>},
+                 {"unmap-open", openAndUnmapOther}};
 
 static uint64_t explore(Run (*run)(const Schedule &schedule)) {
     auto fresh = [=](const Schedule &schedule) {
