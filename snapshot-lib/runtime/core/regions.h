@@ -24,9 +24,12 @@ static inline bool generation_is_still(const struct region *region, uint64_t gen
 
 /* True if the address is one of the first `*bytes` of the file, which are its mapped bytes or its span. */
 static inline bool region_has(const struct region *region, const void *address, const uint64_t *bytes) {
-    uint64_t generation = generation_of(region), length = __atomic_load_n(bytes, __ATOMIC_ACQUIRE);
+    uint64_t generation = generation_of(region);
+    if (!generation)
+        return false;
+    uint64_t length = __atomic_load_n(bytes, __ATOMIC_ACQUIRE);
     uint64_t offset = (uint64_t)address - (uint64_t)__atomic_load_n(&region->working, __ATOMIC_RELAXED);
-    return offset < length && generation && generation_is_still(region, generation);
+    return offset < length && generation_is_still(region, generation);
 }
 
 /* region.c */
