@@ -41,11 +41,11 @@ static int resize_closed(int fd, const char *path, uint64_t bytes) {
     return result;
 }
 
-static int resize_untracked(int fd, off_t bytes) {
+static int resize_untracked(int fd, const char *name, off_t bytes) {
     char path[PATH_MAX];
-    if (bytes < 0 || !path_of(fd, path) || !has_log(path))
-        return (int)syscall(SYS_ftruncate, fd, bytes);
-    return posix_result(resize_closed(fd, path, (uint64_t)bytes));
+    if (bytes >= 0 && path_of(fd, path) && has_log(path))
+        return posix_result(resize_closed(fd, path, (uint64_t)bytes));
+    return name ? (int)syscall(SYS_truncate, name, bytes) : (int)syscall(SYS_ftruncate, fd, bytes);
 }
 
 static int resize_tracked(struct region *region, int fd, off_t bytes) {
@@ -66,26 +66,31 @@ static bool lock_untracked(int fd) {
     return false;
 }
 
-int INTERPOSED(ftruncate)(int fd, off_t bytes) {
+/* By the descriptor, or by the name, for which O_PATH opened the descriptor. */
+static int resize(int fd, const char *name, off_t bytes) {
     for (;;) {
         USE_REGION(region, region_use(fd));
         if (region)
-            return posix_result(resize_tracked(region, fd, bytes));
+            return posix_result(resize_tracked(region, name ? region->lock_fd : fd, bytes));
         if (!lock_untracked(fd))
             continue;
-        int result = resize_untracked(fd, bytes);
+        int result = resize_untracked(fd, name, bytes);
         regions_unlock();
         return result;
     }
 }
 
-int INTERPOSED(truncate)(const char *path, off_t bytes) {
-    int fd = open(path, O_RDWR | O_CLOEXEC);
+int INTERPOSED(ftruncate)(int fd, off_t bytes) { return resize(fd, NULL, bytes); }
+
+/* Closing a descriptor ends the record locks that the process has on the file, unless O_PATH opened it. */
+int INTERPOSED(truncate)(const char *name, off_t bytes) {
+    int fd = faccessat(AT_FDCWD, name, W_OK, AT_EACCESS) < 0
+                 ? -1
+                 : (int)syscall(SYS_openat, AT_FDCWD, name, O_PATH | O_CLOEXEC);
     if (fd < 0)
         return -1;
-    int result = INTERPOSED(ftruncate)(fd, bytes);
-    int error = errno;
-    close(fd);
+    int result = resize(fd, name, bytes), error = errno;
+    syscall(SYS_close, fd);
     errno = error;
     return result;
 }

@@ -373,6 +373,29 @@ TEST_F(Posix, LogFollowsTheSizeOfAClosedFile) {
     EXPECT_EQ(committed(6 * Page), 2u);
 }
 
+// The lock of another process is asked for.
+static bool isLocked(int fd) {
+    return inChild([=] {
+               struct flock lock{.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1, .l_pid = 0};
+               return fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type == F_WRLCK;
+           }) == 0;
+}
+
+TEST_F(Posix, TruncatingByNameKeepsRecordLocks) {
+    struct flock lock{.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1, .l_pid = 0};
+    ASSERT_EQ(fcntl(fd, F_SETLK, &lock), 0);
+    EXPECT_EQ(p_truncate(path.c_str(), 4 * Page), 0); // not tracked
+    EXPECT_TRUE(isLocked(fd));
+    ASSERT_NE(map(), MAP_FAILED);
+    EXPECT_EQ(p_truncate(path.c_str(), 5 * Page), 0);
+    EXPECT_TRUE(isLocked(fd));
+    EXPECT_EQ(lseek(fd, 0, SEEK_END), 5 * Page);
+    EXPECT_ERRNO(p_truncate((path + "/none").c_str(), 0), ENOTDIR);
+    EXPECT_ERRNO(p_truncate((path + ".none").c_str(), 0), ENOENT);
+    EXPECT_ERRNO(p_truncate("/dev/shm", 0), EISDIR);
+    EXPECT_ERRNO(p_truncate(path.c_str(), -1), EINVAL);
+}
+
 TEST_F(Posix, TruncatingOpenStartsAnew) {
     uint8_t *base = map();
     trackedStore(base, 1);
