@@ -3,6 +3,8 @@
 #define SNAPSHOT_THREAD_LOG_H
 
 #include <sys/single_threaded.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/region.h"
 #include "format.h"
@@ -20,6 +22,12 @@ static inline void relax(void) { SNAPSHOT_RELAX(); }
 #define SPINS 1000u
 static inline void relax(void) { __builtin_ia32_pause(); }
 #endif
+static inline void relax_or_yield(unsigned spin) {
+    if (spin < SPINS)
+        relax();
+    else
+        syscall(SYS_sched_yield);
+}
 
 /*
  * State of a line of the working copy within the epoch. Busy: a thread is about to log it. Listed: some log lists it. A

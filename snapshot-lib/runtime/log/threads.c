@@ -242,10 +242,7 @@ static void announcement_await(struct thread_log *thread, const struct thread_lo
     if (thread == own)
         atomic_store_explicit(&thread->announcing, false, memory_order_relaxed);
     for (unsigned spin = 0; atomic_load(&thread->announcing); spin++)
-        if (spin < SPINS)
-            relax();
-        else
-            syscall(SYS_sched_yield);
+        relax_or_yield(spin);
 }
 
 static bool is_inside(const struct thread_log *thread) {

@@ -16,8 +16,8 @@ static bool line_claim(_Atomic uint8_t *state) {
         return atomic_load_explicit(state, memory_order_relaxed) == LINE_CLEAN;
     if (atomic_compare_exchange_strong(state, &seen, LINE_BUSY))
         return true;
-    while (atomic_load_explicit(state, memory_order_acquire) == LINE_BUSY)
-        relax();
+    for (unsigned spin = 0; atomic_load_explicit(state, memory_order_acquire) == LINE_BUSY; spin++)
+        relax_or_yield(spin);
     return false;
 }
 

@@ -38,9 +38,10 @@ static struct sigaction before;
 
 static struct watch *watch_of(const struct region *region) { return &watches[region - regions]; }
 
+/* The thread that has the lock is in a system call, and may wait for this CPU. */
 static void lock(struct watch *watch) {
     while (atomic_flag_test_and_set_explicit(&watch->busy, memory_order_acquire))
-        __builtin_ia32_pause();
+        syscall(SYS_sched_yield);
 }
 
 static void unlock(struct watch *watch) { atomic_flag_clear_explicit(&watch->busy, memory_order_release); }
