@@ -352,7 +352,7 @@ static Run closeAndRead(const Schedule &schedule) {
     return run;
 }
 
-// Two threads read by one position: none reads what the other one read.
+// Two threads read by one position: no word is read twice.
 static Run readAndRead(const Schedule &schedule) {
     static void *memory;
     static uint64_t found[2];
@@ -504,7 +504,7 @@ static void *openAt(const char *name, size_t bytes, void *address) {
     return memory;
 }
 
-// A thread stores to a file while another thread changes the file whose addresses lie before those of the first one.
+// A thread stores to a file while another thread changes a second file, at lower addresses.
 // Without a switch the thread that stores runs first, or the other one.
 template <bool StoresFirst>
 static Run besideStore(const Schedule &schedule, const std::function<void()> &act, void *address = nullptr) {
@@ -534,7 +534,7 @@ template <bool StoresFirst> static Run reopenLonger(const Schedule &schedule) {
     return run;
 }
 
-// The place of a longer file gets a shorter one, whose addresses lie before those of the file with the store.
+// The place of a longer file gets a shorter one, at addresses below the file with the store.
 template <bool StoresFirst> static Run reopenShorter(const Schedule &schedule) {
     static void *memory, *longer, *shorter;
     auto *lowest = TrackedFile(named("z"), Page).working();
