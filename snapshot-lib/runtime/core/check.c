@@ -81,11 +81,13 @@ void check_discard(struct region *region, const char *why) {
         return;
     UNCANCELLED;
     region_publish(region);
+    region_enter(region); /* another thread may cut the file */
     for (uint64_t at = 0; at < region->bytes; at += LINE_BYTES) {
         uint64_t bytes = region->bytes - at < LINE_BYTES ? region->bytes - at : LINE_BYTES;
         if (memcmp(region->working + at, region->backing + at, bytes) != 0)
             first = lines++ == 0 ? at : first;
     }
+    region_leave(region);
     if (lines > 0)
         dprintf(
             STDERR_FILENO,

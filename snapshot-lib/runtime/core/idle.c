@@ -27,6 +27,7 @@
 
 static atomic_uint idle_count;
 static atomic_bool idle_missed; /* a file was not looked at, since a call was using it */
+static atomic_uint closings;    /* number of calls that close descriptors */
 static uint64_t idle_last;
 static pid_t idle_process; /* a child of vfork() has separate descriptors, but shares these variables with its parent */
 
@@ -50,7 +51,7 @@ static bool piece_has(const char *piece, ssize_t bytes, const struct region *reg
 }
 
 /* True if this process has the file open. Without /proc the answer is true, so that nothing is discarded. */
-static bool is_open(const struct region *region) {
+static bool is_listed_open(const struct region *region) {
     _Alignas(struct dirent64) char piece[4096];
     int folder = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     bool found = folder < 0;
@@ -61,6 +62,20 @@ static bool is_open(const struct region *region) {
         syscall(SYS_close, folder);
     return found;
 }
+
+/* A thread may duplicate a descriptor and close the first one during a search, which then finds neither. */
+static bool is_open(const struct region *region) {
+    bool found;
+    unsigned before;
+    do {
+        before = atomic_load(&closings);
+        found = is_listed_open(region);
+    } while (!found && atomic_load(&closings) != before);
+    return found;
+}
+
+/* Called before descriptors are closed. */
+void idle_closing(void) { atomic_fetch_add(&closings, 1); }
 
 static void idle_end(struct region *region) {
     if (region->idle_since > 0)
@@ -94,9 +109,10 @@ static void idle_look(struct region *region) {
 
 /* Called when the last mapping is gone. A forked child has nothing to commit. */
 int region_unmapped(struct region *region) {
+    bool is_used = atomic_load(&region->users) > 0; /* first: a call that has ended by now may have made changes */
     bool is_unknown = !region->inherited && tracker_collect_alone(region) < 0;
     bool has_changes = !region->inherited && (is_unknown || region_has_changes(region));
-    if (atomic_load(&region->users) == 0 && (!has_changes || !is_open(region)))
+    if (!is_used && (!has_changes || !is_open(region)))
         return idle_close(region, "its last mapping and descriptor are gone");
     idle_process = getpid();
     region->idle_since = ++idle_last;

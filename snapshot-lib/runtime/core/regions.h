@@ -66,6 +66,7 @@ int mapping_resize(struct region *region, uint64_t begin, uint64_t old_bytes, ui
 /* idle.c */
 int region_unmapped(struct region *region);
 void region_mapped(struct region *region);
+void idle_closing(void);
 void idle_check(void);
 void idle_check_missed(void); /* called when a call by descriptor has ended */
 void idle_inherit(void);

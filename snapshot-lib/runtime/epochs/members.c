@@ -244,8 +244,17 @@ int epochs_rollback(struct region *region) {
     struct epochs *epochs = epochs_of(region);
     pthread_mutex_lock(&epochs->mutex);
     bool is_alone = !epochs->gathering && all_wait(epochs, own(region));
+    if (is_alone)
+        epochs->gathering = true; /* no thread enters meanwhile */
     pthread_mutex_unlock(&epochs->mutex);
-    return is_alone ? region_rollback(region) : -EBUSY;
+    if (!is_alone)
+        return -EBUSY;
+    int status = region_rollback(region);
+    pthread_mutex_lock(&epochs->mutex);
+    epochs->gathering = false;
+    pthread_cond_broadcast(&epochs->changed);
+    pthread_mutex_unlock(&epochs->mutex);
+    return status;
 }
 
 static bool is_due(const struct epochs *epochs) {

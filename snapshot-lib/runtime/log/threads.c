@@ -27,7 +27,10 @@
 #include "base/arena.h"
 #include "base/epochs.h"
 
-_Thread_local struct thread_slot thread_slots[REGIONS_MAX];
+/* 0 is the generation of a slot whose file is being opened or closed: __snapshot_log() must not take it for its own. */
+#define NO_GENERATION UINT64_MAX
+_Thread_local struct thread_slot thread_slots[REGIONS_MAX] = {
+    [0 ... REGIONS_MAX - 1] = {.generation = NO_GENERATION, .tag = LINE_NO_TAG}};
 static _Thread_local struct presence *presence_own __attribute__((tls_model("initial-exec")));
 
 static pthread_mutex_t presence_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -98,7 +101,7 @@ static void thread_end(void *unused) {
             atomic_store(&slot->log->owner, NULL);
             atomic_store(&slot->log->in_use, false);
         }
-        *slot = (struct thread_slot){.tag = LINE_NO_TAG};
+        *slot = (struct thread_slot){.generation = NO_GENERATION, .tag = LINE_NO_TAG};
     }
     regions_unlock();
     presence_return();

@@ -20,16 +20,30 @@ static int closed(int first, unsigned last, int result) {
     return result;
 }
 
-int INTERPOSED(close)(int fd) { return closed(fd, (unsigned)fd, __close(fd)); }
+/* Forgets the descriptors before, too: another thread may get a number before this one can forget it. */
+static void closing(int first, unsigned last) {
+    descriptors_forget(first, last);
+    idle_closing();
+}
 
-int INTERPOSED(dup2)(int fd, int other) { return closed(other, (unsigned)other, (int)syscall(SYS_dup2, fd, other)); }
+int INTERPOSED(close)(int fd) {
+    closing(fd, (unsigned)fd);
+    return closed(fd, (unsigned)fd, __close(fd));
+}
+
+int INTERPOSED(dup2)(int fd, int other) {
+    closing(other, (unsigned)other);
+    return closed(other, (unsigned)other, (int)syscall(SYS_dup2, fd, other));
+}
 
 int INTERPOSED(dup3)(int fd, int other, int flags) {
+    closing(other, (unsigned)other);
     return closed(other, (unsigned)other, (int)syscall(SYS_dup3, fd, other, flags));
 }
 
 int INTERPOSED(close_range)(unsigned first, unsigned last, int flags);
 int INTERPOSED(close_range)(unsigned first, unsigned last, int flags) {
+    closing((int)first, last);
     return closed((int)first, last, (int)syscall(SYS_close_range, first, last, flags));
 }
 
@@ -43,5 +57,6 @@ void INTERPOSED(closefrom)(int first) {
 
 int INTERPOSED(fclose)(FILE *stream) {
     int fd = fileno(stream);
+    closing(fd, (unsigned)fd);
     return closed(fd, (unsigned)fd, _IO_fclose(stream));
 }

@@ -90,7 +90,9 @@ int INTERPOSED(truncate)(const char *name, off_t bytes) {
     if (fd < 0)
         return -1;
     int result = resize(fd, name, bytes), error = errno;
+    idle_closing();
     syscall(SYS_close, fd);
+    idle_check(); /* the program may have closed its last descriptor meanwhile */
     errno = error;
     return result;
 }
@@ -110,9 +112,16 @@ static int allocate_tracked(struct region *region, int fd, int mode, off_t offse
 }
 
 int INTERPOSED(fallocate)(int fd, int mode, off_t offset, off_t bytes) {
-    USE_REGION(region, region_use(fd));
-    return region ? posix_result(allocate_tracked(region, fd, mode, offset, bytes))
-                  : (int)syscall(SYS_fallocate, fd, mode, offset, bytes);
+    for (;;) {
+        USE_REGION(region, region_use(fd));
+        if (region)
+            return posix_result(allocate_tracked(region, fd, mode, offset, bytes));
+        if (!lock_untracked(fd))
+            continue;
+        int result = (int)syscall(SYS_fallocate, fd, mode, offset, bytes);
+        regions_unlock();
+        return result;
+    }
 }
 
 int INTERPOSED(posix_fallocate)(int fd, off_t offset, off_t bytes) {

@@ -41,7 +41,8 @@ static bool wants_tracking(int flags, int fd, char *path) {
 }
 
 /* A working copy without mappings can still move to the requested address. */
-static int make_place(struct region *region, const void *hint, uint64_t bytes, int flags, uint64_t offset) {
+/* Returns 0, 1: the contents must be taken to move the file, or an error. */
+static int place_look(const struct region *region, const void *hint, uint64_t bytes, int flags, uint64_t offset) {
     bool fixed = flags & (MAP_FIXED | MAP_FIXED_NOREPLACE);
     bool is_there = !fixed || hint == region->working + offset;
     bool has_room = bytes <= region->span_bytes && offset <= region->span_bytes - bytes;
@@ -51,8 +52,19 @@ static int make_place(struct region *region, const void *hint, uint64_t bytes, i
         return -EINVAL;
     if (region->mapping_count > 0)
         return is_there ? -ENOMEM : -EEXIST;
+    return 1;
+}
+
+/* While this thread waits for the contents, another one may move or map the file. */
+static int make_place(struct region *region, const void *hint, uint64_t bytes, int flags, uint64_t offset) {
+    bool fixed = flags & (MAP_FIXED | MAP_FIXED_NOREPLACE);
+    int status = place_look(region, hint, bytes, flags, offset);
+    if (status <= 0)
+        return status;
     contents_take_late(region);
-    int status = region_move(region, fixed ? (const uint8_t *)hint - offset : NULL, fixed, offset + bytes);
+    status = place_look(region, hint, bytes, flags, offset);
+    if (status > 0)
+        status = region_move(region, fixed ? (const uint8_t *)hint - offset : NULL, fixed, offset + bytes);
     contents_release(region);
     return status;
 }
@@ -183,11 +195,15 @@ void *INTERPOSED(mremap)(void *address, size_t old_bytes, size_t new_bytes, int 
     return status < 0 ? fail(-status) : address;
 }
 
-/* Without the lock, a page that stays mapped can be missing while another thread unmaps one beside it. */
+/* Without the lock, a page that stays mapped can be missing while another thread unmaps one beside it. An entry may
+ * change, too: its end is only believed together with its beginning. */
 static bool is_mapped(struct region *region, uint64_t offset, uint64_t bytes) {
-    for (const struct mapping *m = region->mappings; m < region->mappings + region->mapping_count; m++)
-        if (m->begin <= offset && offset <= m->end && bytes <= m->end - offset)
+    for (const struct mapping *m = region->mappings; m < region->mappings + region->mapping_count; m++) {
+        uint64_t begin = __atomic_load_n(&m->begin, __ATOMIC_ACQUIRE), end = __atomic_load_n(&m->end, __ATOMIC_ACQUIRE);
+        if (begin <= offset && offset <= end && bytes <= end - offset &&
+            __atomic_load_n(&m->begin, __ATOMIC_RELAXED) == begin)
             return true;
+    }
     regions_lock();
     bool result = bytes <= region->span_bytes && mapping_has(region, offset, offset + bytes);
     regions_unlock();

@@ -31,7 +31,7 @@ static struct watch {
     _Atomic uint64_t begin;  /* address */
     _Atomic uint64_t bytes;  /* 0: nothing is watched */
     _Atomic uint8_t *states; /* by page */
-    atomic_flag busy;        /* held while state and protection differ for a page that threads may store to */
+    atomic_flag busy; /* held while these fields change, or a page's state and protection differ for storing threads */
 } watches[REGIONS_MAX];
 
 static struct sigaction before;
@@ -57,28 +57,39 @@ static void states_set(struct watch *watch, uint64_t offset, uint64_t bytes, uin
 
 /*
  * Each run of pages with the same protection takes one kernel mapping, and vm.max_map_count limits their number. Beyond
- * the limit the whole file is opened, and counts as changed.
+ * the limit the whole file is opened, and counts as changed. The watch is locked.
  */
 static int pages_open(struct watch *watch, uint64_t offset, uint64_t bytes) {
     const int access = PROT_READ | PROT_WRITE;
     uint64_t begin = atomic_load(&watch->begin), all = atomic_load(&watch->bytes);
-    lock(watch);
     states_set(watch, offset, bytes, OPEN);
     int status = protect(begin + offset, bytes, access);
     if (status == -ENOMEM) {
         states_set(watch, 0, all, OPEN);
         status = protect(begin, all, access);
     }
-    unlock(watch);
     return status;
 }
 
-/* Open the page of `address`. Return true if the store can proceed. */
+static bool has(const struct watch *watch, uint64_t address) {
+    return address - atomic_load(&watch->begin) < atomic_load(&watch->bytes);
+}
+
+/*
+ * Open the page of `address`. Return true if the store can proceed. Another thread may meanwhile close a file and open
+ * one in its place, so a look without the lock may see parts of two files.
+ */
 static bool opens(uint64_t address) {
-    for (size_t i = 0; i < REGIONS_MAX; i++) {
-        uint64_t offset = address - atomic_load(&watches[i].begin);
-        if (offset < atomic_load(&watches[i].bytes))
-            return pages_open(&watches[i], offset / SNAPSHOT_PAGE * SNAPSHOT_PAGE, SNAPSHOT_PAGE) == 0;
+    for (struct watch *watch = watches; watch < watches + REGIONS_MAX; watch++) {
+        if (!has(watch, address))
+            continue;
+        lock(watch);
+        bool is_its = has(watch, address);
+        uint64_t offset = address - atomic_load(&watch->begin);
+        int status = is_its ? pages_open(watch, offset / SNAPSHOT_PAGE * SNAPSHOT_PAGE, SNAPSHOT_PAGE) : 0;
+        unlock(watch);
+        if (is_its)
+            return status == 0;
     }
     return false;
 }
@@ -135,10 +146,12 @@ static int watch_open(struct region *region, const char *path) {
 
 static void watch_close(struct region *region) {
     struct watch *watch = watch_of(region);
+    lock(watch);
     atomic_store(&watch->bytes, 0);
     if (watch->states)
         kernel_munmap((void *)watch->states, PAGES_MAX);
     watch->states = NULL;
+    unlock(watch);
 }
 
 /* Watch a range. The page states stay valid if the file has moved. No thread stores to these pages during the call. */
@@ -149,8 +162,10 @@ static int watch_range(struct region *region, uint64_t offset, uint64_t bytes) {
     int status = protect((uint64_t)region->working + offset, bytes, PROT_READ);
     if (status < 0)
         states_set(watch, offset, bytes, OPEN); /* the pages are still writable */
+    lock(watch);
     atomic_store(&watch->begin, (uint64_t)region->working);
     atomic_store(&watch->bytes, end > region->mapped_bytes ? end : region->mapped_bytes);
+    unlock(watch);
     return status;
 }
 
@@ -188,7 +203,9 @@ static int collect(struct region *region) {
 static void admit(struct region *region, uint64_t offset, uint64_t bytes) {
     uint64_t from = offset / SNAPSHOT_PAGE * SNAPSHOT_PAGE;
     uint64_t to = (offset + bytes + SNAPSHOT_PAGE - 1) / SNAPSHOT_PAGE * SNAPSHOT_PAGE;
+    lock(watch_of(region));
     (void)pages_open(watch_of(region), from, to - from);
+    unlock(watch_of(region));
 }
 
 /* In a forked child: open all pages, and release the lock, which another thread of the parent may have held. */

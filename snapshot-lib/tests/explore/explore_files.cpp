@@ -577,43 +577,254 @@ static Run openAndUnmapOther(const Schedule &schedule) {
     return run;
 }
 
+extern "C" __attribute__((preserve_most)) void __snapshot_log(const void *address, size_t bytes);
+
+// As reopenShorter, but the store is the thread's first, and is announced by the function that instrumented code calls.
+static Run firstStoreReopenShorter(const Schedule &schedule) {
+    static void *memory, *longer, *shorter, *target;
+    auto *lowest = TrackedFile(named("z"), Page).working();
+    longer = openAt("a", 32 * Page, lowest + (1 << 24));
+    memory = openAt("d", Page, lowest);
+    target = openAt("c", Page, lowest + 24 * Page);
+    require(snapshot_unmap(memory) == 0, "a file cannot be closed");
+    watchMemory(true);
+    Run run = runThreads({[] {
+                              const uint64_t value = 5;
+                              __snapshot_log(target, sizeof(value));
+                              memcpy(target, &value, sizeof(value));
+                              require(p_msync(target, Page, MS_SYNC) == 0, "a commit fails");
+                          },
+                          [] {
+                              require(snapshot_unmap(longer) == 0, "a file cannot be closed");
+                              shorter = openAt("b", Page, nullptr);
+                          }},
+                         schedule);
+    watchMemory(false);
+    require(snapshot_unmap(target) == 0 && snapshot_unmap(shorter) == 0, "a file cannot be closed");
+    requireContent("c", 5);
+    return run;
+}
+
+// The last mapping goes while another thread writes by a descriptor: what was written stays.
+static Run writeAndUnmap(const Schedule &schedule) {
+    static void *memory;
+    int fd = mappedFile("a", Page, &memory);
+    watchMemory(true);
+    Run run = runThreads(
+        {[=] { writeAt(fd, 0, 6); }, [] { require(p_munmap(memory, Page) == 0, "a file cannot be unmapped"); }},
+        schedule);
+    watchMemory(false);
+    requireAt(fd, 0, 6);
+    require(p_fsync(fd) == 0 && p_close(fd) == 0, "a commit or close fails");
+    requireContent("a", 6);
+    return run;
+}
+
+// A file that is not mapped keeps its stores while the process has a descriptor, be it not always the same one.
+static Run closeAndDuplicate(const Schedule &schedule) {
+    static int kept;
+    int fd = idleFile("a"), other = openFile("b");
+    watchMemory(true);
+    Run run = runThreads({[=] { require(p_close(other) == 0, "close fails"); },
+                          [=] {
+                              kept = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+                              require(p_close(fd) == 0, "close fails");
+                          }},
+                         schedule);
+    watchMemory(false);
+    requireAt(kept, 0, 5);
+    require(p_fsync(kept) == 0 && p_close(kept) == 0, "a commit or close fails");
+    requireContent("a", 5);
+    return run;
+}
+
+// A file grows by fallocate() while another thread maps it.
+static Run allocateAndMap(const Schedule &schedule) {
+    static void *own;
+    int fd = openFile("a");
+    require(p_ftruncate(fd, Page) == 0, "a file gets no size");
+    Run run = runThreads({[=] { require(p_posix_fallocate(fd, 0, 3 * Page) == 0, "a file does not grow"); },
+                          [=] {
+                              own = mapped(fd);
+                              require(own != MAP_FAILED, "a file cannot be mapped");
+                          }},
+                         schedule);
+    requireAt(fd, 2 * Page, 0);
+    unmapAndClose(own, fd);
+    return run;
+}
+
+// The program ends while another of its threads cuts a file, with SNAPSHOT_CHECK=1.
+static Run exitAndCut(const Schedule &schedule) {
+    static void *memory;
+    setenv("SNAPSHOT_CHECK", "1", 1);
+    int fd = mappedFile("a", 4 * Page, &memory);
+    unsetenv("SNAPSHOT_CHECK");
+    watchMemory(true);
+    Run run = runThreads(
+        {[=] { require(p_ftruncate(fd, Page) == 0, "a file cannot be cut"); }, regions_publish_at_exit}, schedule);
+    watchMemory(false);
+    unmapAndClose(memory, fd);
+    return run;
+}
+
+// A thread commits a range that has never been mapped as a whole, while another one unmaps its own mapping.
+static Run commitGap(const Schedule &schedule) {
+    static uint8_t *memory;
+    int fd = openFile("a");
+    require(p_ftruncate(fd, 4 * Page) == 0, "a file gets no size");
+    auto map = [=](off_t page) {
+        return static_cast<uint8_t *>(
+            p_mmap(nullptr, Page, PROT_READ | PROT_WRITE, MAP_SHARED_VALIDATE | MAP_SYNC, fd, page * off_t{Page}));
+    };
+    memory = map(0);
+    require(map(0) == memory && map(3) == memory + 3 * Page, "pages cannot be mapped");
+    watchMemory(true);
+    Run run = runThreads({[] { require(p_msync(memory, 4 * Page, MS_SYNC) == -1, "a range with a gap is committed"); },
+                          [] { require(p_munmap(memory, Page) == 0, "a page cannot be unmapped"); }},
+                         schedule);
+    watchMemory(false);
+    require(p_munmap(memory, 4 * Page) == 0 && p_close(fd) == 0, "a file cannot be closed");
+    return run;
+}
+
+// Two threads map a file that is not mapped at the same new address; one of them reads it before.
+static Run mapFixedTwice(const Schedule &schedule) {
+    int fd = idleFile("a");
+    auto mapThere = [=] {
+        auto *hint = reinterpret_cast<void *>(0x100000000000 + (uint64_t{1} << 28));
+        void *own =
+            p_mmap(hint, Page, PROT_READ | PROT_WRITE, MAP_SHARED_VALIDATE | MAP_SYNC | MAP_FIXED_NOREPLACE, fd, 0);
+        require(own == hint, "a file cannot be mapped at an address");
+    };
+    watchMemory(true);
+    Run run = runThreads({[=] {
+                              requireAt(fd, 0, 5);
+                              mapThere();
+                          },
+                          mapThere},
+                         schedule);
+    watchMemory(false);
+    void *memory = reinterpret_cast<void *>(0x100000000000 + (uint64_t{1} << 28));
+    require(p_munmap(memory, Page) == 0, "a file cannot be unmapped");
+    (void)p_munmap(memory, Page);
+    require(p_close(fd) == 0, "close fails");
+    return run;
+}
+
+// A descriptor gets the number of one that another thread closes; its file needs recovery.
+static Run closeAndReceive(const Schedule &schedule) {
+    crashWith("b", 2);
+    int raw = open(named("b").c_str(), O_RDWR | O_CLOEXEC); // as if received: not by the library
+    int fd = openFile("a");
+    watchMemory(true);
+    Run run = runThreads({[=] { require(p_close(fd) == 0, "close fails"); },
+                          [=] {
+                              int received = fcntl(raw, F_DUPFD_CLOEXEC, 0);
+                              requireAt(received, 0, 2);
+                              require(p_close(received) == 0, "close fails");
+                          }},
+                         schedule);
+    watchMemory(false);
+    close(raw);
+    return run;
+}
+
+// The last descriptor of an idle file is closed while another thread resizes the file by its name.
+static Run truncateAndClose(const Schedule &schedule) {
+    int fd = idleFile("a");
+    Run run = runThreads({[] { require(p_truncate(named("a").c_str(), 2 * Page) == 0, "a file does not grow"); },
+                          [=] { require(p_close(fd) == 0, "close fails"); }},
+                         schedule);
+    requireContent("a", 0);
+    return run;
+}
+
+#ifdef SNAPSHOT_EPOCHS
+// A rollback beside a transaction of a thread that enters: the transaction is undone as a whole, or not at all.
+static Run rollbackAndEnter(const Schedule &schedule) {
+    static uint8_t *memory;
+    memory = static_cast<uint8_t *>(openAt("a", Page, nullptr));
+    Run run = runThreads({[] {
+                              int status = snapshot_rollback(memory);
+                              require(status == 0 || status == -EBUSY, "a rollback fails");
+                          },
+                          [] {
+                              require(snapshot_epoch_enter(memory) == 0, "a thread cannot enter");
+                              trackedStore(memory, 5);
+                              trackedStore(memory + 64, 5);
+                              require(snapshot_sync(memory) == 0, "a commit fails");
+                          }},
+                         schedule);
+    require(firstWord(memory) == firstWord(memory + 64), "half of a transaction is undone");
+    require(snapshot_unmap(memory) == 0, "a file cannot be closed");
+    return run;
+}
+#endif
+
+// `pairs`: every schedule of two switches, too, whose first one is at one of so many steps.
 static constexpr struct {
     const char *name;
     Run (*run)(const Schedule &schedule);
-} Scenarios[] = {{"open-open", openTwo},
-                 {"open-recover", openAndRecover},
-                 {"recover-recover", recoverTwo},
-                 {"close-idle", closeIdle},
-                 {"move-commit", moveAndCommit},
-                 {"unmap-use", unmapAndUse},
-                 {"move-write", moveAndWrite},
-                 {"exit-move", exitAndMove},
-                 {"exit-close", exitAndClose},
-                 {"grow-grow", growAndGrow},
-                 {"append-append", appendAndAppend},
-                 {"read-read", readAndRead},
-                 {"cut-use", cutByDescriptor},
-                 {"cut-use-address", cutByAddress},
-                 {"resize-map", resizeAndMap},
-                 {"map-map", mapAndMap},
-                 {"map-map-name", mapAndMapByName},
-                 {"commit-unmap", commitBesideUnmap},
-                 {"resize-unmap", resizeBesideUnmap},
-                 {"unlink-map", unlinkAndMap},
-                 {"rename-map", renameAndMap},
-                 {"move-map-private", moveAndMapPrivately},
-                 {"move-stream", moveAndOpenStream},
-                 {"move-clone", moveAndClone},
-                 {"close-read", closeAndRead},
-                 {"store-reopen-longer", reopenLonger<true>},
-                 {"reopen-longer-store", reopenLonger<false>},
-                 {"store-reopen-shorter", reopenShorter<true>},
-                 {"reopen-shorter-store", reopenShorter<false>},
-                 {"store-move", moveAndStore<true>},
-                 {"move-store", moveAndStore<false>},
-                 {"unmap-open", openAndUnmapOther}};
+    unsigned pairs = 0;
+} Scenarios[] = {
+    {"open-open", openTwo},
+    {"open-recover", openAndRecover},
+    {"recover-recover", recoverTwo},
+    {"close-idle", closeIdle},
+    {"move-commit", moveAndCommit},
+    {"unmap-use", unmapAndUse},
+    {"move-write", moveAndWrite},
+    {"exit-move", exitAndMove},
+    {"exit-close", exitAndClose},
+    {"grow-grow", growAndGrow},
+    {"append-append", appendAndAppend},
+    {"read-read", readAndRead},
+    {"cut-use", cutByDescriptor},
+    {"cut-use-address", cutByAddress},
+    {"resize-map", resizeAndMap},
+    {"map-map", mapAndMap},
+    {"map-map-name", mapAndMapByName},
+    {"commit-unmap", commitBesideUnmap},
+    {"resize-unmap", resizeBesideUnmap},
+    {"unlink-map", unlinkAndMap},
+    {"rename-map", renameAndMap},
+    {"move-map-private", moveAndMapPrivately},
+    {"move-stream", moveAndOpenStream},
+    {"move-clone", moveAndClone},
+    {"close-read", closeAndRead},
+    {"store-reopen-longer", reopenLonger<true>},
+    {"reopen-longer-store", reopenLonger<false>},
+    {"store-reopen-shorter", reopenShorter<true>},
+    {"reopen-shorter-store", reopenShorter<false>},
+    {"store-move", moveAndStore<true>},
+    {"move-store", moveAndStore<false>},
+    {"unmap-open", openAndUnmapOther},
+    {"first-store-reopen", firstStoreReopenShorter, 3},
+    {"write-unmap", writeAndUnmap},
+    {"close-duplicate", closeAndDuplicate},
+    {"allocate-map", allocateAndMap},
+    {"exit-cut", exitAndCut},
+    {"commit-gap", commitGap},
+    {"map-fixed-twice", mapFixedTwice},
+    {"close-receive", closeAndReceive},
+    {"truncate-close", truncateAndClose},
+#ifdef SNAPSHOT_EPOCHS
+    {"rollback-enter", rollbackAndEnter},
+#endif
+};
 
-static uint64_t explore(Run (*run)(const Schedule &schedule)) {
+static uint64_t everyPair(unsigned first_end, const std::function<Run(const Schedule &)> &run) {
+    uint64_t count = 0;
+    for (unsigned first = 0; first < first_end; first++) {
+        size_t end = run({{first, 1}}).steps.size();
+        for (unsigned second = first + 1; second < end; second++, count++)
+            run({{first, 1}, {second, 0}});
+    }
+    return count;
+}
+
+static uint64_t explore(Run (*run)(const Schedule &schedule), unsigned pairs) {
     auto fresh = [=](const Schedule &schedule) {
         std::filesystem::remove_all(directory);
         std::filesystem::create_directories(directory);
@@ -621,7 +832,7 @@ static uint64_t explore(Run (*run)(const Schedule &schedule)) {
         alarm(ScheduleLimit);
         return run(schedule);
     };
-    return everySchedule(1, fresh) + sampleSchedules(Samples, 1, fresh);
+    return everySchedule(1, fresh) + everyPair(pairs, fresh) + sampleSchedules(Samples, 1, fresh);
 }
 
 static uint64_t replay(Run (*run)(const Schedule &schedule), const char *schedule) {
@@ -643,7 +854,7 @@ int main(int argc, char **argv) {
         if (argc > 2 && strcmp(argv[2], one.name) != 0)
             continue;
         scenario = one.name;
-        schedules += argc > 4 ? replay(one.run, argv[4]) : explore(one.run);
+        schedules += argc > 4 ? replay(one.run, argv[4]) : explore(one.run, one.pairs);
     }
     std::filesystem::remove_all(directory);
     printf("%lu schedules, %lu violations\n", schedules, violations);

@@ -38,6 +38,7 @@ struct Shared {
 
 static Shared *shared;
 static thread_local int this_task = -1;
+static bool *is_scheduled; // false in a child that a task forks
 
 static void wait(sem_t *semaphore) {
     while (sem_wait(semaphore) != 0)
@@ -61,7 +62,7 @@ static void handTo(unsigned task) {
 }
 
 static void yield() {
-    if (!shared || this_task < 0)
+    if (!shared || this_task < 0 || !*is_scheduled)
         return;
     unsigned step = shared->step++, self = static_cast<unsigned>(this_task);
     shared->blocked = 0;
@@ -128,7 +129,11 @@ static void prepare(size_t task_count, const Schedule &schedule, unsigned kill_s
         useOneCpu();
         shared = static_cast<Shared *>(
             mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+        void *page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        madvise(page, 4096, MADV_WIPEONFORK);
+        is_scheduled = static_cast<bool *>(page);
     }
+    *is_scheduled = true;
     shared->task_count = static_cast<unsigned>(task_count);
     shared->step = shared->alone = shared->switch_next = shared->blocked = 0;
     shared->kill_step = kill_step;
@@ -181,6 +186,7 @@ Run runThreads(const Tasks &tasks, const Schedule &schedule) {
 [[noreturn]] static void runProcess(unsigned task, const std::function<void()> &work) {
     for (int number : {SIGSEGV, SIGBUS})
         signal(number, SIG_DFL); // the parent checks how its children end
+    *is_scheduled = true;
     this_task = static_cast<int>(task);
     wait(&shared->go[task]);
     work();
@@ -444,6 +450,15 @@ long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
         return __real_syscall(number, a, b, c, d, e, f);
     letOthersRun();
     return 0;
+}
+
+// As close() of the runtime, after which the number may be another file's.
+int __real___close(int fd);
+int __wrap___close(int fd);
+int __wrap___close(int fd) {
+    int status = __real___close(fd);
+    yield();
+    return status;
 }
 
 #define WRAPPED(type, name, parameters, arguments)                                                                     \
