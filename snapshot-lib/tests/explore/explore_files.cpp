@@ -605,7 +605,7 @@ static Run firstStoreReopenShorter(const Schedule &schedule) {
     return run;
 }
 
-// The last mapping goes while another thread writes by a descriptor: what was written stays.
+// The last mapping goes while another thread writes by a descriptor: the write stays.
 static Run writeAndUnmap(const Schedule &schedule) {
     static void *memory;
     int fd = mappedFile("a", Page, &memory);
@@ -762,7 +762,7 @@ static Run rollbackAndEnter(const Schedule &schedule) {
 }
 #endif
 
-// `pairs`: every schedule of two switches, too, whose first one is at one of so many steps.
+// `pairs`: the number of steps for which a first switch is combined with every second one, too.
 static constexpr struct {
     const char *name;
     Run (*run)(const Schedule &schedule);
