@@ -658,13 +658,14 @@ static Run allocateAndMap(const Schedule &schedule) {
 static Run exitAndCut(const Schedule &schedule) {
     static void *memory;
     setenv("SNAPSHOT_CHECK", "1", 1);
-    int fd = mappedFile("a", 4 * Page, &memory);
+    memory = openAt("a", 4 * Page, nullptr);
     unsetenv("SNAPSHOT_CHECK");
     watchMemory(true);
     Run run = runThreads(
-        {[=] { require(p_ftruncate(fd, Page) == 0, "a file cannot be cut"); }, regions_publish_at_exit}, schedule);
+        {regions_publish_at_exit, [] { require(snapshot_resize(memory, Page) == 0, "a file cannot be cut"); }},
+        schedule);
     watchMemory(false);
-    unmapAndClose(memory, fd);
+    require(snapshot_unmap(memory) == 0, "a file cannot be closed");
     return run;
 }
 
