@@ -63,15 +63,18 @@ static bool is_listed_open(const struct region *region) {
     return found;
 }
 
-/* A thread may duplicate a descriptor and close the first one during a search, which then finds neither. */
+/* A thread may duplicate a descriptor and close the first one during a search, which then finds neither. While threads
+ * go on closing descriptors the answer is true, as without /proc: each of them looks again afterwards. */
 static bool is_open(const struct region *region) {
-    bool found;
-    unsigned before;
-    do {
-        before = atomic_load(&closings);
-        found = is_listed_open(region);
-    } while (!found && atomic_load(&closings) != before);
-    return found;
+    const unsigned searches = 10;
+    for (unsigned i = 0; i < searches; i++) {
+        unsigned before = atomic_load(&closings);
+        if (is_listed_open(region))
+            return true;
+        if (atomic_load(&closings) == before)
+            return false;
+    }
+    return true;
 }
 
 /* Called before descriptors are closed. */
